@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fractal_cloud.model.component import Component
+from fractal_cloud.model.component import Component, ComponentError
 from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.offers.aws.ec2 import AwsEc2Instance
 from fractal_cloud.offers.aws.ecs_service import AwsEcsService
@@ -111,3 +111,19 @@ def test_a_rule_is_declared_as_it_is_compared_or_the_error_says_the_spelling(wri
     with pytest.raises((ValidationError, DeclarationError)) as refused:
         AwsSecurityGroup.from_parameters("web", {"vpc": "net", "ingress": [written]})
     assert f"write {json.dumps(RULE)}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "text", "said"),
+    [
+        ("iamInstanceProfile", "arn:aws:iam::123456789012:role/web", "is no name or ARN of an instance profile"),
+        ("rootVolumeKmsKeyId", "arn:aws:kms:eu-west-1:123456789012:alias/web", "is no ARN of a KMS key"),
+        ("rootVolumeKmsKeyId", "key", '{"$output": "key.Arn"}'),
+    ],
+)
+def test_a_text_that_is_not_of_awss_form_is_refused_with_what_to_write(parameter: str, text: str, said: str) -> None:
+    declared = {"imageId": "ami-12c6146b", "instanceType": "t3.medium"}
+    AwsEc2Instance.from_parameters("machine", {**declared, parameter: f"${{key.{parameter}}}"})
+    with pytest.raises(ComponentError) as refused:
+        AwsEc2Instance.from_parameters("machine", {**declared, parameter: text})
+    assert said in str(refused.value)

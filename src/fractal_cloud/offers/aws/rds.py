@@ -18,7 +18,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import Arn, AwsComponent, Region, database_name
+from fractal_cloud.offers.aws.kinds import AwsComponent, KeyArn, Region, RoleArn, database_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.rds import RDS
 from fractal_cloud.offers.aws.tags import from_list, interned, to_list
@@ -150,12 +150,12 @@ class AwsRdsPostgres(AwsComponent):
     monitoring_interval: Literal[0, 1, 5, 10, 15, 30, 60] | None = parameter(
         default=None, description="Seconds between points of enhanced monitoring; 0 switches it off."
     )
-    monitoring_role_arn: Arn | None = parameter(
+    monitoring_role_arn: RoleArn | None = parameter(
         default=None,
         description="ARN of the role that enhanced monitoring writes with, or the output of a component; the agent "
         "must be allowed to pass it.",
     )
-    kms_key_id: Arn | None = parameter(
+    kms_key_id: KeyArn | None = parameter(
         default=None,
         immutable=True,
         description="ARN of the KMS key of its storage, or the output of a component; AWS's own key if not given.",

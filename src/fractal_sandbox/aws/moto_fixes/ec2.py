@@ -92,7 +92,7 @@ def honour_client_token(context: FixContext, request: AwsRequest, call: Call) ->
     _keep_speed_of_volumes(call, newest)
     if not call.parameters.get("NetworkInterfaces"):
         return answer
-    _take_groups_of_interfaces(call, newest)
+    _show_groups_of_interfaces(call, newest)
     return written(request, _reservation(context, request, newest), answer)
 
 
@@ -107,7 +107,7 @@ def _keep_speed_of_volumes(call: Call, reservation_id: str) -> None:
             volume.throughput = asked.get("Throughput") or volume.throughput
 
 
-def _take_groups_of_interfaces(call: Call, reservation_id: str) -> None:
+def _show_groups_of_interfaces(call: Call, reservation_id: str) -> None:
     """moto leaves a machine without the groups of its interface; AWS shows them as its own."""
     ec2 = backend("ec2", call.region)
     wanted = [one for interface in call.parameters["NetworkInterfaces"] for one in interface.get("Groups") or []]

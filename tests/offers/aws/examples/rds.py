@@ -11,6 +11,7 @@ from tests.offers.aws.example import REGION, AwsActions, Clients, Example, compo
 from tests.offers.aws.examples.security_group import GROUP, OTHER_GROUP
 from tests.offers.aws.examples.vpc import VPC
 
+_KEY = "arn:aws:kms:eu-west-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
 _RDS_NAMES = {
     "dbInstanceClass": "DBInstanceClass",
     "multiAZ": "MultiAZ",
@@ -89,7 +90,9 @@ EXAMPLE = Example(
             dbParameterGroupName="postgres-a",
             copyTagsToSnapshot=False,
             caCertificateIdentifier="rds-ca-rsa2048-g1",
-            monitoringInterval=0,
+            monitoringInterval=15,
+            monitoringRoleArn="arn:aws:iam::123456789012:role/monitoring",
+            kmsKeyId=_KEY,
         ),
     ],
     changes={
@@ -111,8 +114,14 @@ EXAMPLE = Example(
         "copyTagsToSnapshot": True,
         "caCertificateIdentifier": "rds-ca-rsa4096-g1",
         "monitoringInterval": 60,
+        "monitoringRoleArn": "arn:aws:iam::123456789012:role/web",
     },
-    immutable_changes={"masterUsername": "root", "dbName": "invoices", "storageEncrypted": False},
+    immutable_changes={
+        "masterUsername": "root",
+        "dbName": "invoices",
+        "storageEncrypted": False,
+        "kmsKeyId": _KEY[:-1] + "0",
+    },
     foreign_edit=_edit_database,
     prepare=_make_parameter_groups,
     operator=DatabaseActions,
