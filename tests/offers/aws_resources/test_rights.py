@@ -54,7 +54,7 @@ def test_no_type_leads_to_more_rights() -> None:
             if action in BOUNDED:
                 assert "iam:PermissionsBoundary" in statement["Condition"]["StringLike"], action
     denied = [one for one in statements(["AWS::IAM::ManagedPolicy"]) if one["Effect"] == "Deny"]
-    assert denied[0]["Resource"] == ["arn:*:iam::${aws:PrincipalAccount}:policy/fractal-cloud/boundary"]
+    assert denied[0]["Resource"] == ["arn:*:iam::*:policy/fractal-cloud/boundary"]
     assert "iam:CreatePolicyVersion" in denied[0]["Action"]
 
 

@@ -52,6 +52,8 @@ _ACTION: Final = re.compile(r"[A-Za-z0-9-]+:[A-Za-z0-9]+\*?")
 _IS_MANAGED: Final = {"StringEquals": {f"aws:ResourceTag/{MANAGED_BY}": OURS}}
 _IS_NOBODY_ELSES: Final = {"StringEqualsIfExists": {f"aws:ResourceTag/{MANAGED_BY}": OURS}}
 _BOUNDARY_ARN: Final = BOUNDARY.format("*", "${aws:PrincipalAccount}")
+# In a resource IAM takes no variable before the last part: of every account then, where it is about what is denied.
+_ANY_BOUNDARY: Final = BOUNDARY.format("*", "*")
 _IS_BOUNDED: Final = {"StringLike": {"iam:PermissionsBoundary": _BOUNDARY_ARN}}
 _OWN: Final = [f"arn:*:iam::*:{noun}{PATH}*" for noun in ("role", "user", "policy", "instance-profile")]
 _LINKED_ROLES: Final = ["arn:*:iam::*:role/aws-service-role/*"]
@@ -130,7 +132,7 @@ def _identities(own: set[str]) -> list[Statement]:
         *_several("IdentitiesOfTypes", in_path, resources=_OWN),
     ]
     if in_path:
-        denied = {"Sid": "KeepTheBoundary", "Effect": "Deny", "Action": sorted(in_path), "Resource": [_BOUNDARY_ARN]}
+        denied = {"Sid": "KeepTheBoundary", "Effect": "Deny", "Action": sorted(in_path), "Resource": [_ANY_BOUNDARY]}
         made.append(denied)
     return made
 
