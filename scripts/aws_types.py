@@ -92,6 +92,12 @@ def why_not(document: Mapping[str, Any]) -> str:
     missing = [verb for verb in needed if verb not in handlers]
     if missing:
         return f"cannot be handled: AWS's Cloud Control API has no {' and no '.join(missing)} for it{instead}"
+    said = (document.get("tagging") or {}).get("tagProperty", "/properties/Tags")
+    if not special and found.tags is None and said in document.get("writeOnlyProperties", ()):
+        return "never shows its tags, so that nobody could see whose it is"
+    tags = found.property_schema(said.removeprefix("/properties/"))
+    if not special and found.tags is None and tags.get("type") == "object":
+        return "carries its tags in a form of its own, which is no list of pairs and no map"
     if not special and (found.tags is None or found.name in INSTEAD):
         return f"carries no tags, and is no part of a type that does{instead}"
     return ""

@@ -76,7 +76,8 @@ class OfferExample:
     resource's name, where the cloud has no other. ``is_slow``: creation passes through a state of its own.
     ``as_name``: how an id is written where the cloud takes fewer letters for a name. ``own``: parameters that no two of
     them can share (the disk a machine boots from), by the name of the one that has them. ``touches_parents``: what its
-    parents publish changes once it is there (a disk is in use), which the next read shows.
+    parents publish changes once it is there (a disk is in use), which the next read shows. ``name_parameter``: the
+    parameter that holds its name.
     """
 
     components: Sequence[Declaration]
@@ -90,6 +91,7 @@ class OfferExample:
     as_name: Callable[[str], str] = str
     own: Callable[[str], Mapping[str, Any]] = _nothing
     touches_parents: bool = False
+    name_parameter: str = "name"
 
     @property
     def parents(self) -> Sequence[Declaration]:

@@ -105,7 +105,7 @@ class Values:
         self._full = full
         self._hidden = set(self._document.get("readOnlyProperties", ()))
         self._tags = self._document.get("tagging", {}).get("tagProperty", "/properties/Tags")
-        self._validator = _validator(name)
+        self._validator = validator(name)
 
     def properties(self) -> dict[str, Any]:
         """The properties of one resource, without what is read only and without tags. Raises ``NoValue``."""
@@ -330,7 +330,8 @@ def _translated(value: Any, *, keys: bool = False) -> Any:
 
 
 @cache
-def _validator(name: str) -> Any:
+def validator(name: str) -> Any:
+    """What checks the properties of a resource of this type."""
     document = _document(name)
     schema = {key: document[key] for key in ("properties", "definitions", "required") if key in document}
     return Draft7Validator({"type": "object", **schema})

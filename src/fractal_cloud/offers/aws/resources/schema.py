@@ -188,11 +188,13 @@ def _tagging(document: Mapping[str, Any], schema: Schema) -> Tagging | None:
     if not said.get("taggable", document.get("taggable", True)):
         return None
     name = dotted(said.get("tagProperty", _TAGS))
-    if name not in schema["properties"]:
-        return None
+    if name not in schema["properties"] or name in _paths(document, "writeOnlyProperties"):
+        return None  # what nobody can read protects nobody
     on_create, updatable = bool(said.get("tagOnCreate", True)), bool(said.get("tagUpdatable", True))
     found = resolve(schema["properties"][name], schema)
     if found.get("type") != "array":
+        if found.get("properties"):
+            return None  # a list of pairs in an object of its own: no map
         return Tagging(name, "map", on_create=on_create, updatable=updatable)
     pair = resolve(found.get("items", {}), schema)
     names = {one.casefold(): one for one in pair.get("properties", {})}

@@ -82,6 +82,8 @@ def reshaped(
     tags = schema.tag_property
     if tags and tags not in found and schema.tag_names is not None and reader.has("empty-list"):
         found[tags] = []
+    if isinstance(found.get(tags), str):  # a free form may come back as text; of tags nobody has reported that
+        found[tags] = model[tags]
     return {**found, **{name: value for name, value in model.items() if name in fixed}}
 
 
