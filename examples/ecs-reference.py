@@ -250,9 +250,9 @@ may_call = aws.resource(
     Principal="sns.amazonaws.com",
     SourceArn=ending.output("TopicArn"),
 )
-told = aws.resource(
+subscription = aws.resource(
     "AWS::SNS::Subscription",
-    "drainer-is-told",
+    "drainer-subscription",
     TopicArn=ending.output("TopicArn"),
     Protocol="lambda",
     Endpoint=drainer.output("Arn"),
@@ -268,7 +268,7 @@ hook = aws.resource(
     HeartbeatTimeout=900,
     NotificationTargetARN=ending.output("TopicArn"),
     RoleARN=notifier.output("Arn"),
-    dependencies=[told],
+    dependencies=[subscription],
 )
 
 # --- the services
@@ -395,7 +395,7 @@ ecs_reference = LiveSystem(
         *(net, internet, attachment, *public, *private, *addresses, *gateways, *routes),
         *(balancer_group, host_group, balancer, nobody, listener),
         *(cluster, host_role, profile, monitoring, template, hosts),
-        *(ending, notifier, drainer_role, drainer, may_call, told, hook),
+        *(ending, notifier, drainer_role, drainer, may_call, subscription, hook),
         *(execution_role, *products, *website, scaler, range_of_website),
         *scaling("out", 2, "GreaterThanOrEqualToThreshold", 75),
         *scaling("in", -1, "LessThanOrEqualToThreshold", 20),

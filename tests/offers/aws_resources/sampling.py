@@ -61,7 +61,6 @@ SAMPLE: Final = (
     "AWS::Backup::BackupPlan",
     "AWS::Backup::BackupVault",
     "AWS::Backup::TieringConfiguration",
-    "AWS::BackupGateway::Hypervisor",
     "AWS::Batch::ComputeEnvironment",
     "AWS::Bedrock::Agent",
     "AWS::Bedrock::AgentAlias",
@@ -205,7 +204,12 @@ def find_example(name: str) -> Made | None:
     """Values for an example; None where names like those of components do not fit the type."""
     one = described(name)
     kind, own = one.type, _own_name(one)
-    if own is None or not _takes_tags(one) or any(required in kind.write_only for required in kind.required):
+    if (
+        own is None
+        or own in kind.write_only
+        or not _accepts_tags(one)
+        or any(required in kind.write_only for required in kind.required)
+    ):
         return None
     values = Values(name, 1, full=0.4)
     try:
@@ -238,7 +242,7 @@ def _own_name(one: Described) -> str | None:
         return None
 
 
-def _takes_tags(one: Described) -> bool:
+def _accepts_tags(one: Described) -> bool:
     """Whether the tags that the contract writes fit the schema, whose service may take fewer letters than AWS does."""
     tagging = one.type.tags
     if tagging is None:

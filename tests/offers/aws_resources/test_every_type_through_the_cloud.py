@@ -116,7 +116,7 @@ class Tried:
         return found
 
 
-def trouble_of(tried: Tried, person: Person) -> str:
+def problem_of(tried: Tried, person: Person) -> str:
     """What is wrong with how a type is read and corrected; empty where nothing is."""
     if drift := tried.drift(tried.read()):
         return f"phantom drift: {drift}"
@@ -169,7 +169,7 @@ def tried_types(names: tuple[str, ...], sandbox: Sandbox, session: AwsSession) -
             continue
         tried += 1
         try:
-            found = trouble_of(one, person_at(name, someone))
+            found = problem_of(one, person_at(name, someone))
         except CloudError as refused:
             found = f"our patch was refused: {refused}"
         if found:

@@ -338,10 +338,10 @@ def test_two_things_whose_parts_name_each_other_are_deleted(aws: World) -> None:
             Principal="sns.amazonaws.com",
             SourceArn="${news.TopicArn}",
         ),
-        one("AWS::SNS::Subscription", "told", TopicArn="${news.TopicArn}", Protocol="lambda", Endpoint="${reader.Arn}"),
+        one("AWS::SNS::Subscription", "feed", TopicArn="${news.TopicArn}", Protocol="lambda", Endpoint="${reader.Arn}"),
     )
     aws.settle()
-    assert {aws.status(LIVE_SYSTEM, name) for name in ("news", "reader", "may-call", "told")} == {"Active"}
+    assert {aws.status(LIVE_SYSTEM, name) for name in ("news", "reader", "may-call", "feed")} == {"Active"}
     aws.delete(LIVE_SYSTEM)
     aws.settle()
     assert aws.api.get(f"/livesystems/{LIVE_SYSTEM}").status_code == 404
