@@ -76,6 +76,9 @@ def updated(schema: TypeSchema, shown: Model, document: str) -> Model:
         raise _invalid("#: expected type: JSONObject, found: Null")
     _refuse_change("readOnlyProperties", [path for path in schema.read_only if "*" not in path], shown, after)
     _refuse_change("createOnlyProperties", schema.create_only, shown, after)
+    has_fixed_tags = not (schema.document.get("tagging") or {}).get("tagUpdatable", True)
+    if has_fixed_tags and shown.get(schema.tag_property) != after.get(schema.tag_property):
+        raise AwsError("NotUpdatableException", f"Invalid patch update: the tags of {schema.name} cannot be updated")
     _check(schema, _writable(schema, after), _writable(schema, shown))
     return after
 
