@@ -44,7 +44,7 @@ def note(context: FixContext, call: Call, answer: Answer, written: list[Ref]) ->
         return
     found = requests_of(context).find(_token(answer), accounts.current(), call.region)
     schema = catalog().find(str(call.parameters.get("TypeName")))
-    if found is None or schema is None or schema.takes_tags_at_creation or not found.identifier:
+    if found is None or schema is None or schema.has_tags_at_creation or not found.identifier:
         return
     if not tags_in(schema, json.loads(call.parameters["DesiredState"])):
         ref = ref_of(schema.name, found.identifier, call.region)

@@ -107,7 +107,7 @@ def _created(schema: TypeSchema, call: Call) -> WriteEffect:
     twins = [ref for ref, other in names(call.region).items() if other == name] if is_by_tag else []
     kind = LISTED if is_by_tag else schema.name
     return WriteEffect(
-        creation=Creation(kind, call.region, name, tags, tuple(twins), is_bare=not schema.takes_tags_at_creation)
+        creation=Creation(kind, call.region, name, tags, tuple(twins), is_bare=not schema.has_tags_at_creation)
     )
 
 

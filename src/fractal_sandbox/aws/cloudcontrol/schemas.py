@@ -41,7 +41,7 @@ class TypeSchema:
         return self._paths("readOnlyProperties")
 
     @property
-    def takes_tags_at_creation(self) -> bool:
+    def has_tags_at_creation(self) -> bool:
         return bool(self.tag_property) and bool((self.document.get("tagging") or {}).get("tagOnCreate", True))
 
     @cached_property

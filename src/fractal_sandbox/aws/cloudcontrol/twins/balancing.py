@@ -46,7 +46,7 @@ class _Balancing(ServiceTwin):
         tagging.tag_resource(identifier, pairs(added))
 
     def change(self, identifier: str, before: Model, after: Model, region: str) -> None:
-        """Moto is told of no change but that of tags."""
+        """Moto gets no change but that of tags."""
 
     def identifier_in(self, arn: str) -> str | None:
         return arn if arn.split(":", 5)[5].startswith(self.mark) else None

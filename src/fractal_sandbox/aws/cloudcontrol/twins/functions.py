@@ -46,7 +46,7 @@ class _Functions(ServiceTwin):
         return {"FunctionName": identifier, "Arn": self._of(identifier, region).function_arn}
 
     def change(self, identifier: str, before: Model, after: Model, region: str) -> None:
-        """Moto is told of no change but that of tags."""
+        """Moto gets no change but that of tags."""
 
     def remove(self, identifier: str, region: str) -> None:
         self.ask(region, "DeleteFunction", FunctionName=identifier)
