@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from itertools import permutations
 from typing import Any
 
@@ -193,7 +194,7 @@ def _are_lists_equal(schema: Any, declared: list[Any], actual: list[Any]) -> boo
     if _mark(schema, "list") is None:
         pairs = zip(declared, actual, strict=False)
         return len(declared) == len(actual) and all(_is_equal(schema["items"], one, other) for one, other in pairs)
-    ours, theirs = _once(declared), _once(actual)
+    ours, theirs = _once(schema, [_with_keys(schema, one) for one in declared]), _once(schema, actual)
     if len(ours) > len(theirs) or (len(ours) < len(theirs) and not _mark(schema, "others")):
         return False
     return any(
@@ -202,8 +203,34 @@ def _are_lists_equal(schema: Any, declared: list[Any], actual: list[Any]) -> boo
     )
 
 
-def _once(values: list[Any]) -> list[Any]:
-    return [one for at, one in enumerate(values) if one not in values[:at]]
+def _once(schema: Any, values: list[Any]) -> list[Any]:
+    """What differs in nothing that says anything is there once."""
+    found = {json.dumps(_said(schema["items"], one), sort_keys=True): one for one in reversed(values)}
+    return list(reversed(found.values()))
+
+
+def _said(schema: Any, value: Any) -> Any:
+    """A value without what is empty in it, and without an order that says nothing."""
+    if isinstance(value, dict):
+        inner = schema.get("properties", {})
+        every = {
+            name: _said(inner.get(name, schema.get("additionalProperties", {})), one) for name, one in value.items()
+        }
+        return {name: one for name, one in every.items() if one not in (None, [], {})}
+    if isinstance(value, list):
+        found = [_said(schema.get("items", {}), one) for one in value]
+        texts = [json.dumps(one, sort_keys=True) for one in found]
+        return sorted(set(texts)) if _mark(schema, "list") is not None else texts
+    return value
+
+
+def _with_keys(schema: Any, value: Any) -> Any:
+    """A declared element with the defaults of the keys that it leaves out."""
+    if _mark(schema, "list") != "keyed" or not isinstance(value, dict):
+        return value
+    marks = {key: schema["items"]["properties"][key] for key in _mark(schema, "keys")}
+    defaults = {key: _mark(one, "default") for key, one in marks.items() if _mark(one, "default") is not None}
+    return {**defaults, **value}
 
 
 def _has_plain_keys(value: Any) -> bool:
