@@ -19,7 +19,7 @@ IMAGE = "ami-0123456789abcdef0"
 MANAGED = "arn:aws:iam::aws:policy"
 
 
-def resource(component_type: str, component_id: str, **parameters: Any) -> aws.resource:
+def resource(component_type: str, component_id: str, **parameters: Any) -> Any:
     """A component in the region of all."""
     return aws.resource(component_type, component_id, region=REGION, **parameters)
 
@@ -29,11 +29,11 @@ def allowing(*actions: str, on: str = "*") -> dict[str, Any]:
     return {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": list(actions), "Resource": on}]}
 
 
-def role(component_id: str, service: str, policy: dict[str, Any] | None = None, *managed: str) -> aws.resource:
+def role(component_id: str, service: str, policy: dict[str, Any] | None = None, *managed: str) -> Any:
     """A role that a service of AWS may act as."""
     trusted = {"Effect": "Allow", "Principal": {"Service": f"{service}.amazonaws.com"}, "Action": "sts:AssumeRole"}
-    inline = {"Policies": [{"PolicyName": component_id, "PolicyDocument": policy}]} if policy else {}
-    attached = {"ManagedPolicyArns": [f"{MANAGED}/{one}" for one in managed]} if managed else {}
+    inline: dict[str, Any] = {"Policies": [{"PolicyName": component_id, "PolicyDocument": policy}]} if policy else {}
+    attached: dict[str, Any] = {"ManagedPolicyArns": [f"{MANAGED}/{one}" for one in managed]} if managed else {}
     return aws.resource(
         "AWS::IAM::Role",
         component_id,
@@ -88,7 +88,7 @@ gateways = [
 ]
 
 
-def routed(name: str, subnets: list[nc.aws.subnet], **target: Any) -> list[aws.resource]:
+def routed(name: str, subnets: list[nc.aws.subnet], **target: Any) -> list[Any]:
     """A route table with its route to everywhere, and the subnets that it is for."""
     table = resource("AWS::EC2::RouteTable", f"{name}-routes", name=f"{CLUSTER} {name}", VpcId=net.output("vpcId"))
     return [
@@ -146,7 +146,7 @@ balancer = resource(
 )
 
 
-def target_group(component_id: str, health: str) -> aws.resource:
+def target_group(component_id: str, health: str) -> Any:
     """Where the load balancer finds the containers of a service."""
     return resource(
         "AWS::ElasticLoadBalancingV2::TargetGroup",
@@ -353,7 +353,7 @@ range_of_website = resource(
 )
 
 
-def scaling(name: str, by: int, comparison: str, percent: int) -> list[aws.resource]:
+def scaling(name: str, by: int, comparison: str, percent: int) -> list[Any]:
     """A step that the website is scaled by, and the alarm that takes it."""
     end = "MetricIntervalLowerBound" if by > 0 else "MetricIntervalUpperBound"
     policy = aws.resource(

@@ -68,7 +68,10 @@ class ReportBuilder:
         before = self._known_before.get(tracked.identity.key)
         if before is not None:
             self._note(tracked, before)
-        tracked.memory = replace(memory, intent=None, stance=self._stance_before.get(tracked.uid, memory.stance))
+        stance = self._stance_before.get(tracked.uid, memory.stance)
+        if _never_was(memory):
+            memory, stance = replace(memory, resource_id=None, incarnation=""), Stance.NONE
+        tracked.memory = replace(memory, intent=None, stance=stance)
         self.unpublished.add(tracked.uid)
 
     def withdraw_tagging(self, tracked: Tracked) -> None:
@@ -154,3 +157,8 @@ def stamped(memory: Observed, at: datetime) -> Observed:
     if memory.override is not None and memory.override.since == AT_PUBLICATION:
         changes["override"] = memory.override.model_copy(update={"since": at})
     return replace(memory, **changes) if changes else memory  # type: ignore[arg-type]  # the keys are fields of it
+
+
+def _never_was(memory: Observed) -> bool:
+    """Whether a creation that the cloud accepted has failed afterwards: nothing of it was ever in use (S4a)."""
+    return memory.observed_generation == 0 and memory.stance is Stance.MANAGED and memory.resource_id is not None

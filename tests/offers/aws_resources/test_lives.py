@@ -211,6 +211,23 @@ def test_a_request_that_fails_later_says_why(aws: World) -> None:
     assert aws.status(LIVE_SYSTEM, "jobs") == "Active"
 
 
+@pytest.mark.rule("S4a", "S17", "S21")
+def test_what_never_came_to_be_is_not_called_gone(aws: World) -> None:
+    rule = {"type_name": "AWS::Logs::LogGroup", "operation": "CREATE", "code": "AccessDenied", "times": 2}
+    aws.cloud.knobs.refuse_request(**rule, message="not authorized to perform logs:CreateLogGroup")
+    aws.deploy(LIVE_SYSTEM, one("AWS::Logs::LogGroup", "logs", region=REGION, LogGroupName="/app/shop"))
+    said = set()
+    for _ in range(12):
+        aws.cycle()
+        component = aws.component(LIVE_SYSTEM, "logs")
+        said.add(component["message"])
+        assert component["status"] != "Missing", component["message"]
+        assert "held data" not in component["message"]
+    assert any("not authorized to perform logs:CreateLogGroup" in message for message in said)
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "logs") == "Active"
+
+
 @pytest.mark.rule("A8", "T1", "G1", "G7", "S9")
 def test_what_no_read_shows_and_every_patch_needs_stops_neither_tags_nor_corrections(aws: World) -> None:
     role = one("AWS::IAM::Role", "worker", RoleName="worker", AssumeRolePolicyDocument=TRUST)
