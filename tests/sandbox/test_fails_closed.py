@@ -348,7 +348,7 @@ def test_objects_of_people_are_theirs_whatever_their_kind(sandbox: Sandbox, tmp_
         ("POST", "/api/v1/namespaces/default/pods/web/eviction"),
         ("POST", "/api/v1/namespaces/default/pods/web/binding"),
         ("POST", "/api/v1/namespaces/default/serviceaccounts/default/token"),
-        ("PATCH", "/apis/rbac.authorization.k8s.io/v1/clusterroles/admin"),
+        ("PATCH", "/apis/rbac.authorization.k8s.io/v1beta1/clusterroles/admin"),
         ("PUT", "/apis/example.com/v1/namespaces/default/things/one"),
         ("POST", "/apis/apps/v1"),
     ],
