@@ -361,13 +361,11 @@ class Example:
             return call(self._sdk.call(part), given, indent)
         inner = next(iter(found.get("patternProperties", {}).values()), found.get("additionalProperties"))
         if isinstance(value, Mapping) and isinstance(inner, Mapping):
-            return (
-                "{" + ", ".join(f"{written(k)}: {self._value(v, inner, root, indent)}" for k, v in value.items()) + "}"
-            )
+            entries = [f"{written(key)}: {self._value(one, inner, root, indent + 4)}" for key, one in value.items()]
+            return bracketed("{", entries, "}", indent)
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
-            margin = " " * (indent + 4)
             entries = [self._value(one, found.get("items", {}), root, indent + 4) for one in value]
-            return "[\n" + "".join(f"{margin}{entry},\n" for entry in entries) + " " * indent + "]"
+            return "[\n" + "".join(f"{' ' * (indent + 4)}{one},\n" for one in entries) + " " * indent + "]"
         return written(value)
 
 
@@ -391,6 +389,15 @@ def call(name: str, pairs: Sequence[tuple[str, str]], indent: int) -> str:
         return line
     margin = " " * indent
     return f"{name}(\n" + "".join(f"{margin}    {key}={value},\n" for key, value in pairs) + f"{margin})"
+
+
+def bracketed(opening: str, entries: Sequence[str], closing: str, indent: int) -> str:
+    """A list or map on one line where it fits, else with one entry a line."""
+    line = opening + ", ".join(entries) + closing
+    if len(line) + indent <= WIDTH and "\n" not in line:
+        return line
+    margin = " " * indent
+    return f"{opening}\n" + "".join(f"{margin}    {one},\n" for one in entries) + margin + closing
 
 
 def written(value: Any) -> str:
