@@ -70,6 +70,7 @@ def test_a_whole_livesystem_comes_and_goes_whatever_effect_is_struck(
     session_sandbox: Sandbox, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     with faulty_world(session_sandbox, tmp_path, FaultyWorld) as world:
+        prepare(KINDS["AwsEc2Instance"], world.person.client)
         example = example_of(KINDS["AwsEc2Instance"], world.person.client)
         effects = strike_whole(example, world, DEADLY)
     points = sum(map(len, effects.values()))

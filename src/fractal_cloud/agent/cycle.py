@@ -28,11 +28,13 @@ from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.unread import unread_parts
 from fractal_cloud.agent.waves import Waves
 from fractal_cloud.agent.writing import wanted
-from fractal_cloud.model.errors import CloudError, OtherRealm
+from fractal_cloud.model.errors import CloudError, OtherRealm, Unexpected
 from fractal_cloud.model.reference import find_references
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wording import path_text
 from fractal_cloud.offers.call_context import CallContext
+from fractal_cloud.offers.offer import Offer
+from fractal_cloud.offers.refusals import describe_unexpected
 from fractal_cloud.rules.judge import Judgement, Verb
 from fractal_cloud.rules.setbacks import is_timed
 
@@ -157,7 +159,8 @@ class Cycle:
     def rehearse(self, tracked: Tracked, judgement: Judgement) -> CloudError | None:
         """Why the cloud would refuse what would be written of a component, where it can be asked without doing it."""
         step, offer = judgement.step, self._state.offer_of(tracked)
-        if step is None or step.verb not in (Verb.CREATE, Verb.UPDATE):
+        is_asked = type(self._context.offers[tracked.type].own).rehearse is not Offer.rehearse
+        if step is None or step.verb not in (Verb.CREATE, Verb.UPDATE) or not is_asked:
             return None
         try:
             made = wanted(self._evaluator, offer, tracked)
@@ -166,6 +169,8 @@ class Cycle:
                 offer.rehearse(self._held.cloud, made, seen, frozenset(step.drift))
         except CloudError as error:
             return error
+        except Exception as error:  # noqa: BLE001  # one component's error stays its own (S24)
+            return Unexpected(describe_unexpected(error))
         return None
 
     # --- judging and writing, wave by wave

@@ -70,7 +70,9 @@ class Notes:
         return answer
 
     def _judge(self, name: str, act: CallContext, given: list[Any]) -> str:
-        origin = Origin(live_system=act.live_system_id, component=act.component_id, reason=act.reason)
+        origin = Origin(
+            live_system=act.live_system_id, component=act.component_id, reason=act.reason, tags=frozenset(act.tags)
+        )
         if not act.live_system_id or not act.component_id:
             return "C7, nobody is acting: the offer was called outside of its cloud's calling_as()"
         if name == "create":

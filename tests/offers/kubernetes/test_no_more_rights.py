@@ -24,7 +24,7 @@ WITH_LINKS: Final = PolicyOptions(namespaces=("default",), with_links=True)
 no_admission_policies = pytest.mark.skipif(bool(KUBECONFIG), reason="validating admission policies came with 1.30")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def refused(session_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AsTheAgent]:
     """The agent with what links need, for attempts that leave nothing behind: a Secret and a workload are there."""
     session_sandbox.kubernetes.reset()
