@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.model.errors import Conflict, Invalid
+from fractal_cloud.model.errors import Conflict, DeclarationError, Invalid
 from fractal_cloud.model.sighting import Condition
-from fractal_cloud.offers.aws.rds import AwsRdsPostgres, _actual, _condition, final_snapshot
+from fractal_cloud.offers.aws.rds import AwsRdsPostgres, _condition, final_snapshot
+from fractal_cloud.offers.aws.rds_settings import actual
 from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox
@@ -69,9 +70,67 @@ def test_storage_that_aws_lets_grow_is_no_drift(world: World, person: Person) ->
     assert set(drift) == {"allocatedStorage"}
     rds.modify_db_instance(MaxAllocatedStorage=100, **change)
     _, drift = world.drift(DATABASE)
+    assert set(drift) == {"maxAllocatedStorage"}
+    _, drift = world.drift(DATABASE, maxAllocatedStorage=100)
     assert not drift
-    _, drift = world.drift(DATABASE, allocatedStorage=50)
+    _, drift = world.drift(DATABASE, maxAllocatedStorage=100, allocatedStorage=50)
     assert set(drift) == {"allocatedStorage"}
+
+
+@pytest.mark.rule("G3")
+def test_storage_that_may_grow_can_be_told_to_stop(world: World, sandbox: Sandbox) -> None:
+    world.bring(EXAMPLE)
+    world.correct(DATABASE, maxAllocatedStorage=100)
+    world.person("rds").modify_db_instance(DBInstanceIdentifier="orders", AllocatedStorage=35, ApplyImmediately=True)
+    _, drift = world.drift(DATABASE, maxAllocatedStorage=100)
+    assert not drift
+    seen, drift = world.drift(DATABASE, maxAllocatedStorage=0)
+    assert set(drift) == {"maxAllocatedStorage"}, "as long as it is on, what has grown is as declared"
+    sandbox.aws.calls.clear()
+    OFFER.update(world.cloud(), seen, world.wanted(DATABASE, maxAllocatedStorage=0), drift)
+    [call] = sandbox.aws.calls.find(operation="ModifyDBInstance")
+    assert call.call.parameters["MaxAllocatedStorage"] == 35
+    _, drift = world.drift(DATABASE, maxAllocatedStorage=0)
+    assert set(drift) == {"allocatedStorage"}, "it stays as large as it is"
+
+
+_INSIGHTS = ("enablePerformanceInsights", "performanceInsightsKMSKeyId", "performanceInsightsRetentionPeriod")
+
+
+@pytest.mark.rule("G3", "S12")
+def test_performance_insights_switched_off_by_a_person_comes_back_whole(world: World, sandbox: Sandbox) -> None:
+    world.bring(EXAMPLE)
+    rds = world.person("rds")
+    rds.modify_db_instance(DBInstanceIdentifier="orders", EnablePerformanceInsights=False, ApplyImmediately=True)
+    _, drift = world.drift(DATABASE)
+    assert set(drift) == {"enablePerformanceInsights"}, "what it would keep is not compared while it is off"
+    sandbox.aws.calls.clear()
+    assert world.correct(DATABASE) == 1
+    [call] = sandbox.aws.calls.find(operation="ModifyDBInstance", actor="agent")
+    sent = {name[0].upper() + name[1:]: DATABASE["parameters"][name] for name in _INSIGHTS}
+    assert {name: call.call.parameters.get(name) for name in sent} == sent
+
+
+def test_performance_insights_that_is_off_is_sent_without_settings(world: World) -> None:
+    parameters = {**DATABASE["parameters"], "enablePerformanceInsights": False}
+    world.bring(replace(EXAMPLE, components=[*EXAMPLE.components[:-1], {**DATABASE, "parameters": parameters}]))
+    _, drift = world.drift(DATABASE, enablePerformanceInsights=False)
+    assert not drift
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"maxAllocatedStorage": 20}, "maxAllocatedStorage must be above allocatedStorage"),
+        ({"performanceInsightsRetentionPeriod": 94}, "94 is no period AWS takes"),
+        ({"enablePerformanceInsights": None}, "declare enablePerformanceInsights too"),
+        ({"enableCloudwatchLogsExports": ["audit"]}, "iam-db-auth-error"),
+    ],
+)
+def test_what_aws_never_takes_is_refused_before_deploy(changed: dict[str, Any], text: str) -> None:
+    given = {name: value for name, value in {**DATABASE["parameters"], **changed}.items() if value is not None}
+    with pytest.raises(DeclarationError, match=text):
+        AwsRdsPostgres(id="orders", **given)
 
 
 def test_a_new_major_version_is_asked_for_as_one(world: World, sandbox: Sandbox) -> None:
@@ -95,8 +154,17 @@ def test_what_waits_to_be_applied_counts_as_arrived() -> None:
         "AllocatedStorage": 20,
         "PendingModifiedValues": {"DBInstanceClass": "db.t4g.large", "MultiAZ": True, "AllocatedStorage": None},
     }
-    actual = _actual(instance)
-    assert (actual["dbInstanceClass"], actual["multiAZ"], actual["allocatedStorage"]) == ("db.t4g.large", True, 20)
+    shown = actual(instance)
+    assert (shown["dbInstanceClass"], shown["multiAZ"], shown["allocatedStorage"]) == ("db.t4g.large", True, 20)
+
+
+def test_logs_on_their_way_count_as_arrived() -> None:
+    moving = {"LogTypesToEnable": ["upgrade"], "LogTypesToDisable": ["postgresql"]}
+    instance = {
+        "EnabledCloudwatchLogsExports": ["postgresql", "iam-db-auth-error"],
+        "PendingModifiedValues": {"PendingCloudwatchLogsExports": moving},
+    }
+    assert actual(instance)["enableCloudwatchLogsExports"] == ["iam-db-auth-error", "upgrade"]
 
 
 @pytest.mark.rule("O15")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, Self
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
-from fractal_cloud.model.component import References, parameter, reference_id
+from fractal_cloud.model.component import References, parameter
 from fractal_cloud.model.errors import Invalid, Protected
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
@@ -19,47 +19,15 @@ from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
 from fractal_cloud.offers.aws.kinds import AwsComponent, KeyArn, Region, RoleArn, database_name
+from fractal_cloud.offers.aws.rds_settings import actual, changes, creation
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.rds import RDS
 from fractal_cloud.offers.aws.tags import from_list, interned, to_list
 from fractal_cloud.offers.offer import Query, Wanted
 
-# Parameter, its name in requests, and its name in answers where that is another one.
-_SENT: Final[Mapping[str, str]] = {
-    "dbInstanceClass": "DBInstanceClass",
-    "allocatedStorage": "AllocatedStorage",
-    "engineVersion": "EngineVersion",
-    "multiAZ": "MultiAZ",
-    "backupRetentionPeriod": "BackupRetentionPeriod",
-    "publiclyAccessible": "PubliclyAccessible",
-    "deletionProtection": "DeletionProtection",
-    "autoMinorVersionUpgrade": "AutoMinorVersionUpgrade",
-    "vpcSecurityGroups": "VpcSecurityGroupIds",
-    "storageType": "StorageType",
-    "iops": "Iops",
-    "storageThroughput": "StorageThroughput",
-    "preferredBackupWindow": "PreferredBackupWindow",
-    "preferredMaintenanceWindow": "PreferredMaintenanceWindow",
-    "dbParameterGroupName": "DBParameterGroupName",
-    "copyTagsToSnapshot": "CopyTagsToSnapshot",
-    "caCertificateIdentifier": "CACertificateIdentifier",
-    "monitoringInterval": "MonitoringInterval",
-    "monitoringRoleArn": "MonitoringRoleArn",
-}
-_CREATED_WITH: Final[Mapping[str, str]] = {
-    "masterUsername": "MasterUsername",
-    "dbName": "DBName",
-    "storageEncrypted": "StorageEncrypted",
-    "dbSubnetGroupName": "DBSubnetGroupName",
-    "kmsKeyId": "KmsKeyId",
-}
-# What may be parked in PendingModifiedValues; compared as if it had arrived, or it would be sent for ever.
-_PENDING: Final = (
-    *("dbInstanceClass", "allocatedStorage", "engineVersion", "multiAZ", "backupRetentionPeriod"),
-    *("storageType", "iops", "storageThroughput", "caCertificateIdentifier"),
-)
 _SETTLED: Final = frozenset({"available", "stopped"})
 _BROKEN: Final = ("failed", "incompatible-", "inaccessible-", "restore-error", "storage-full", "insufficient-capacity")
+_LONGEST_PERIOD: Final = 23 * 31
 _ENGINE: Final = {"Name": "engine", "Values": ["postgres"]}
 
 
@@ -155,6 +123,33 @@ class AwsRdsPostgres(AwsComponent):
         description="ARN of the role that enhanced monitoring writes with, or the output of a component; the agent "
         "must be allowed to pass it.",
     )
+    max_allocated_storage: int | None = parameter(
+        default=None,
+        ge=0,
+        le=65_536,
+        description="GiB up to which AWS lets its storage grow by itself: what has grown is as declared. 0 switches it "
+        "off.",
+    )
+    enable_performance_insights: bool | None = parameter(
+        default=None, description="Whether Performance Insights records its load; AWS starts with false."
+    )
+    performance_insights_kms_key_id: KeyArn | None = parameter(
+        default=None,
+        immutable=True,
+        declared_as="performanceInsightsKMSKeyId",
+        description="ARN of the KMS key of Performance Insights, or the output of a component; AWS's own key if not "
+        "given. Compared while it is on.",
+    )
+    performance_insights_retention_period: int | None = parameter(
+        default=None,
+        ge=7,
+        le=731,
+        description="Days for which Performance Insights keeps what it records: 7, a multiple of 31, or 731. Compared "
+        "while it is on.",
+    )
+    enable_cloudwatch_logs_exports: list[Literal["postgresql", "upgrade", "iam-db-auth-error"]] | None = parameter(
+        default=None, compare="unordered", description="All of its logs that go to CloudWatch Logs."
+    )
     kms_key_id: KeyArn | None = parameter(
         default=None,
         immutable=True,
@@ -166,6 +161,22 @@ class AwsRdsPostgres(AwsComponent):
     def _is_identifier(cls, name: str) -> str:
         return database_name(name)
 
+    @field_validator("performance_insights_retention_period")
+    @classmethod
+    def _is_period(cls, days: int | None) -> int | None:
+        if days is not None and days not in (7, 731) and (days % 31 or days > _LONGEST_PERIOD):
+            raise ValueError(f"{days} is no period AWS takes: 7, a multiple of 31 up to {_LONGEST_PERIOD}, or 731")
+        return days
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.max_allocated_storage and self.max_allocated_storage <= self.allocated_storage:
+            raise ValueError("maxAllocatedStorage must be above allocatedStorage, or 0 to switch it off")
+        on = ("performance_insights_kms_key_id", "performance_insights_retention_period")
+        if self.enable_performance_insights is None and any(getattr(self, name) is not None for name in on):
+            raise ValueError("Performance Insights has settings: declare enablePerformanceInsights too")
+        return self
+
 
 DATABASE = Resource(
     service=RDS,
@@ -175,7 +186,10 @@ DATABASE = Resource(
     creates={"CreateDBInstance": "DBInstance.DBInstanceIdentifier"},
     modifies=("ModifyDBInstance",),
     deletes=("DeleteDBInstance",),
-    set_by={"vpcSecurityGroups": ("vpcSecurityGroupIds",)},
+    set_by={
+        "vpcSecurityGroups": ("vpcSecurityGroupIds",),
+        "enableCloudwatchLogsExports": ("cloudwatchLogsExportConfiguration",),
+    },
     also_modifies=("RebootDBInstance", "StartDBInstance", "StopDBInstance"),
     needs=("CreateDBSnapshot",),
     shown_by={"ModifyDBInstance": "DBInstance.DBInstanceIdentifier"},
@@ -228,7 +242,7 @@ class AwsRdsPostgresOffer(AwsOffer[AwsRdsPostgres]):
     def create(self, cloud: Aws, wanted: Wanted[AwsRdsPostgres], tags: ProtocolTags) -> Sighting:
         """Create it; AWS makes the master password and keeps it."""
         database = wanted.component
-        asked = _request(database, {**_SENT, **_CREATED_WITH})
+        asked = creation(database)
         if database.engine_version is not None:
             asked.setdefault("AutoMinorVersionUpgrade", False)  # else AWS moves it away from what is declared
         answer = cloud.call(
@@ -245,17 +259,15 @@ class AwsRdsPostgresOffer(AwsOffer[AwsRdsPostgres]):
     def update(self, cloud: Aws, sighting: Sighting, wanted: Wanted[AwsRdsPostgres], drift: Collection[str]) -> None:
         """Send everything that can be changed in one call; what cannot is refused once nothing else is left."""
         impossible = {name: _impossible(name, sighting, wanted.component) for name in drift}
-        changes = _request(
-            wanted.component, {name: _SENT[name] for name in _SENT if name in drift and not impossible[name]}
-        )
-        if changes:
+        sent = changes(wanted.component, sighting, [name for name in drift if not impossible[name]])
+        if sent:
             cloud.call(
                 "rds",
                 "modify_db_instance",
                 DBInstanceIdentifier=sighting.resource_id,
                 ApplyImmediately=True,
-                **({"AllowMajorVersionUpgrade": True} if _is_major(sighting, changes) else {}),
-                **changes,
+                **({"AllowMajorVersionUpgrade": True} if _is_major(sighting, sent) else {}),
+                **sent,
             )
             return
         reasons = [reason for reason in impossible.values() if reason]
@@ -293,13 +305,6 @@ def final_snapshot(sighting: Sighting) -> str:
     return "-".join(part for part in parts if part).lower()
 
 
-def _request(database: AwsRdsPostgres, names: Mapping[str, str]) -> dict[str, Any]:
-    values = database.model_dump(mode="json", by_alias=True)
-    groups = database.vpc_security_groups
-    values["vpcSecurityGroups"] = None if groups is None else [reference_id(group) for group in groups]
-    return {sent: values[name] for name, sent in names.items() if values[name] is not None}
-
-
 def _impossible(name: str, sighting: Sighting, database: AwsRdsPostgres) -> str:
     """Why a change can never be made, or nothing."""
     actual = sighting.actual[name]
@@ -320,8 +325,8 @@ def _version(text: Any) -> tuple[int, ...]:
     return tuple(int(part) for part in str(text or "").split(".") if part.isdigit())
 
 
-def _is_major(sighting: Sighting, changes: Mapping[str, Any]) -> bool:
-    wanted = changes.get("EngineVersion")
+def _is_major(sighting: Sighting, sent: Mapping[str, Any]) -> bool:
+    wanted = sent.get("EngineVersion")
     return wanted is not None and _version(wanted)[:1] != _version(sighting.actual["engineVersion"])[:1]
 
 
@@ -339,27 +344,6 @@ def _sightings(cloud: Aws, found: Iterable[Mapping[str, Any]]) -> Iterator[Sight
     for instance in found:
         if instance["Engine"] == "postgres":
             yield _sighting(cloud, instance)
-
-
-def _actual(instance: Mapping[str, Any]) -> dict[str, Any]:
-    pending = instance.get("PendingModifiedValues") or {}
-    sent = {**_SENT, **_CREATED_WITH}
-    reported = {name: instance.get(key) for name, key in sent.items()}
-    reported |= {name: pending[sent[name]] for name in _PENDING if pending.get(sent[name]) is not None}
-    groups = instance.get("VpcSecurityGroups") or ()
-    reported["vpcSecurityGroups"] = sorted(
-        interned(group["VpcSecurityGroupId"]) for group in groups if group.get("Status") != "removing"
-    )
-    if instance.get("StorageType") != "gp3" and not instance.get("StorageThroughput"):
-        del reported["storageThroughput"]  # it means nothing there
-    families = instance.get("DBParameterGroups") or ()
-    reported["dbParameterGroupName"] = next((one["DBParameterGroupName"] for one in families), None)
-    reported["copyTagsToSnapshot"] = bool(instance.get("CopyTagsToSnapshot"))
-    reported["monitoringInterval"] = instance.get("MonitoringInterval") or 0
-    reported["dbSubnetGroupName"] = (instance.get("DBSubnetGroup") or {}).get("DBSubnetGroupName")
-    reported["maxAllocatedStorage"] = instance.get("MaxAllocatedStorage")  # only where AWS lets the storage grow
-    reported["deletionProtection"] = bool(instance.get("DeletionProtection"))
-    return reported
 
 
 def _sighting(cloud: Aws, instance: Mapping[str, Any]) -> Sighting:
@@ -383,7 +367,7 @@ def _sighting(cloud: Aws, instance: Mapping[str, Any]) -> Sighting:
         incarnation=instance.get("DbiResourceId", ""),
         protocol=ProtocolTags.from_mapping(tags),
         tags=tags,
-        actual={"region": region, **_actual(instance)},
+        actual={"region": region, **actual(instance)},
         outputs={
             "dbInstanceIdentifier": identifier,
             "dbInstanceArn": instance["DBInstanceArn"],

@@ -7,6 +7,8 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
+from botocore import xform_name
+
 from fractal_sandbox.aws.answer import Answer, AwsError
 from fractal_sandbox.aws.moto_fixes.registry import FixContext, fix
 from fractal_sandbox.aws.request import AwsRequest, with_parameters
@@ -25,14 +27,22 @@ _PARKED = (
     "Iops",
     "StorageThroughput",
 )
+_INSIGHTS: dict[str, Any] = {
+    "PerformanceInsightsKMSKeyId": "arn:aws:kms:us-east-1:123456789012:key/99999999-89ab-cdef-0123-456789abcdef",
+    "PerformanceInsightsRetentionPeriod": 7,
+}
+"""Settings of Performance Insights, and what AWS takes where they are not given: a key of its own, a week."""
 
 
 @fix("rds", "CreateDBInstance")
 def give_it_a_real_database(context: FixContext, request: AwsRequest, call: Call) -> Answer:
     """moto's databases have an address where nobody answers; ours lead to a real PostgreSQL, where one was named."""
+    _refuse_insights_that_are_off(call, is_on=False)
     answer = context.dispatch(_lowered(request, call))
     server = REAL_POSTGRES.get()
     database = find(Ref("db", call.parameters.get("DBInstanceIdentifier", "").lower(), call.region))
+    if database is not None and answer.is_success:
+        _set_insights(database, call)
     if database is not None and answer.is_success:
         answer = _with_an_id_of_its_own(answer, database)
     if server is None or database is None or not answer.is_success:
@@ -90,7 +100,27 @@ def park_changes_and_refuse_to_shrink(context: FixContext, request: AwsRequest, 
         )
     if database is None:
         return context.dispatch(request)
-    return context.dispatch(with_parameters(request, _applied_now(database, dict(call.parameters))))
+    _refuse_insights_that_are_off(call, is_on=getattr(database, "performance_insights_enabled", False))
+    answer = context.dispatch(with_parameters(request, _applied_now(database, dict(call.parameters))))
+    if answer.is_success:
+        _set_insights(database, call)
+    return answer
+
+
+def _refuse_insights_that_are_off(call: Call, *, is_on: bool) -> None:
+    """moto ignores Performance Insights; AWS takes its settings only while it is on, or is switched on."""
+    given = [name for name in _INSIGHTS if name in call.parameters]
+    if given and not call.parameters.get("EnablePerformanceInsights", is_on):
+        raise AwsError("InvalidParameterCombination", f"To set {given[0]}, enable Performance Insights.")
+
+
+def _set_insights(database: Any, call: Call) -> None:
+    """moto keeps nothing of Performance Insights and shows what stands on its database under these names."""
+    is_on = call.parameters.get("EnablePerformanceInsights", getattr(database, "performance_insights_enabled", False))
+    database.performance_insights_enabled = is_on
+    for name, unasked in _INSIGHTS.items():
+        held = getattr(database, xform_name(name), None)
+        setattr(database, xform_name(name), call.parameters.get(name, held or unasked) if is_on else None)
 
 
 def _applied_now(database: Any, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,11 @@ def _make_parameter_groups(clients: Clients) -> None:
 
 def _edit_database(clients: Clients, resource_id: str, name: str, value: Any) -> None:
     change = {_RDS_NAMES.get(name, name[0].upper() + name[1:]): value}
+    if name == "enableCloudwatchLogsExports":
+        [shown] = clients("rds").describe_db_instances(DBInstanceIdentifier=resource_id)["DBInstances"]
+        before, after = set(shown["EnabledCloudwatchLogsExports"]), set(value)
+        step = {"EnableLogTypes": sorted(after - before), "DisableLogTypes": sorted(before - after)}
+        change = {"CloudwatchLogsExportConfiguration": step}
     clients("rds").modify_db_instance(DBInstanceIdentifier=resource_id, ApplyImmediately=True, **change)
 
 
@@ -92,6 +97,11 @@ EXAMPLE = Example(
             caCertificateIdentifier="rds-ca-rsa2048-g1",
             monitoringInterval=15,
             monitoringRoleArn="arn:aws:iam::123456789012:role/monitoring",
+            maxAllocatedStorage=0,
+            enablePerformanceInsights=True,
+            performanceInsightsKMSKeyId=_KEY,
+            performanceInsightsRetentionPeriod=7,
+            enableCloudwatchLogsExports=["postgresql", "upgrade"],
             kmsKeyId=_KEY,
         ),
     ],
@@ -115,12 +125,17 @@ EXAMPLE = Example(
         "caCertificateIdentifier": "rds-ca-rsa4096-g1",
         "monitoringInterval": 60,
         "monitoringRoleArn": "arn:aws:iam::123456789012:role/web",
+        "performanceInsightsRetentionPeriod": 93,
+        "enablePerformanceInsights": False,  # after its period, which is compared only while it is on
+        "enableCloudwatchLogsExports": ["iam-db-auth-error", "postgresql"],
+        "maxAllocatedStorage": 100,
     },
     immutable_changes={
         "masterUsername": "root",
         "dbName": "invoices",
         "storageEncrypted": False,
         "kmsKeyId": _KEY[:-1] + "0",
+        "performanceInsightsKMSKeyId": _KEY[:-1] + "0",
     },
     foreign_edit=_edit_database,
     prepare=_make_parameter_groups,
