@@ -10,7 +10,7 @@ import pytest
 
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE
 from tests.families import toys
-from tests.families.world import Declaration, World, declared, queue, world
+from tests.families.world import Declaration, World, declared, queue, running, world
 from tests.links.clouds import Thing
 
 pytestmark = pytest.mark.rule("S25")
@@ -325,6 +325,21 @@ def test_a_part_of_one_of_several_parents_is_not_written(toy_world: World) -> No
 def test_the_commands_for_a_part_are_those_of_what_it_is_part_of(toy_world: World) -> None:
     settled(toy_world, entry())
     shown = toy_world.api.get("/livesystems/shop/components/way/glass").json()
-    assert shown["break"] == []
-    assert "it is a part of 'jobs'" in shown["message"]
-    assert "`fractal glass shop jobs`" in shown["message"]
+    [parent] = of_type(toy_world, toys.QUEUE)
+    assert (shown["break"], shown["readopt"]) == ([f"toys untag {parent.id}"], [f"toys tag {parent.id}"])
+    assert (shown["componentId"], shown["resourceId"]) == ("way", the_entry(toy_world).id)
+    assert "it is a part of 'jobs', whose tags count for it: these are the commands for 'jobs'" in shown["message"]
+
+
+@pytest.mark.rule("C6")
+def test_a_plan_says_that_a_part_of_what_is_to_be_created_is_created_too(toy_world: World) -> None:
+    body = {"id": "shop", "components": [queue(QueueName="orders"), entry()]}
+    assert _planned(toy_world, body) == {"jobs": "create", "way": "create"}
+    settled(toy_world, entry())
+    assert _planned(toy_world, body) == {"jobs": "nothing", "way": "nothing"}
+
+
+def _planned(toy_world: World, body: Declaration) -> dict[str, str]:
+    with running(toy_world):
+        found = toy_world.api.post("/livesystems/shop/plan", json=body).json()
+    return {one["componentId"]: one["action"] for one in found["components"]}

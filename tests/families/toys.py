@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-from fractal_cloud.model.catalog import TypeFacts, part_name
+from fractal_cloud.model.catalog import GlassCommands, TypeFacts, part_name
 from fractal_cloud.model.errors import Conflict
 from fractal_cloud.model.generic_component import GenericComponent
 from fractal_cloud.model.sighting import Sighting
@@ -147,6 +147,9 @@ IN_THE_ACCOUNT: dict[str, dict[str, Any]] = {
 }
 
 
+GLASS = GlassCommands(break_glass=["toys untag {resourceId}"], readopt=["toys tag {resourceId}"])
+
+
 def facts_of(component_type: str, schema: Mapping[str, Any]) -> TypeFacts:
     """What is known of a type from the vendor's schema."""
     part = schema.get("part")
@@ -174,6 +177,7 @@ def facts_of(component_type: str, schema: Mapping[str, Any]) -> TypeFacts:
         parent="Queue" if part is not None else None,
         key=part["key"] if part is not None else [],
         creates_once=bool(schema.get("creates_once")),
+        glass=GLASS if part is None else GlassCommands(),
     )
 
 

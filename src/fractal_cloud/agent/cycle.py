@@ -30,6 +30,7 @@ from fractal_cloud.agent.waves import Waves
 from fractal_cloud.agent.writing import wanted
 from fractal_cloud.model.errors import CloudError, OtherRealm, Unexpected
 from fractal_cloud.model.reference import find_references
+from fractal_cloud.model.situation import Presence
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.model.wording import path_text
 from fractal_cloud.offers.call_context import CallContext
@@ -149,6 +150,10 @@ class Cycle:
         self._waves.next_wave(judgements)  # confirms what vanished, and names rivals, as a cycle would
         self._state.refresh()
         return self._judge(list(self._work.tracked.values()))
+
+    def is_absent(self, tracked: Tracked) -> bool:
+        """Whether the cloud was read, and has no resource of this component."""
+        return self._evaluator.view(tracked).presence is Presence.ABSENT
 
     def found(self, tracked: Tracked) -> dict[str, list[Any]]:
         """What the lookups of a component found, by the path of each; those without an answer are left out (C12)."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fractal_cloud.agent.cycle import Cycle
 from fractal_cloud.agent.cycle_state import CycleContext
 from fractal_cloud.agent.scope import HeldScope
@@ -46,7 +44,7 @@ def plan(task: PlanTask, held: HeldScope, context: CycleContext) -> PlanResult:
     cycle = Cycle(held, context)
     judgements = cycle.dry_run()
     asked = [held.work.tracked[uid] for uid in task.uids if uid in held.work.tracked]
-    planned = [_planned(one, judgements[one.uid], context, cycle.found(one) if one.finds else {}) for one in asked]
+    planned = [_planned(one, judgements[one.uid], context, cycle) for one in asked]
     errors = context.pool.map(lambda one: cycle.rehearse(one, judgements[one.uid]), asked)
     return PlanResult(components=[_rehearsed(one, error) for one, error in zip(planned, errors, strict=True)])
 
@@ -62,22 +60,20 @@ def _rehearsed(planned: PlannedComponent, error: CloudError | None) -> PlannedCo
     return planned.model_copy(update={"warnings": [*planned.warnings, f"could not be tried: {error.message}"]})
 
 
-def _planned(
-    tracked: Tracked, judgement: Judgement, context: CycleContext, found: dict[str, list[Any]]
-) -> PlannedComponent:
+def _planned(tracked: Tracked, judgement: Judgement, context: CycleContext, cycle: Cycle) -> PlannedComponent:
     offer = context.offers[tracked.type].offer
     return PlannedComponent(
         uid=tracked.uid,
         component_id=tracked.component_id,
         type=tracked.type,
-        action=_action(tracked, judgement),
+        action=_action(tracked, judgement, is_absent=cycle.is_absent(tracked)),
         rule=judgement.rule,
         message="is not there yet" if _is_creation(judgement) else judgement.message,
         changes={name: difference.to_json() for name, difference in sorted(judgement.drift.items())},
         warnings=offer.warnings(frozenset(judgement.drift)) if judgement.step is not None else [],
         resource_id=tracked.memory.resource_id,
         holds_data=offer.holds_data,
-        found=found,
+        found=cycle.found(tracked) if tracked.finds else {},
     )
 
 
@@ -85,7 +81,7 @@ def _is_creation(judgement: Judgement) -> bool:
     return judgement.step is not None and judgement.step.verb is Verb.CREATE
 
 
-def _action(tracked: Tracked, judgement: Judgement) -> PlannedAction:
+def _action(tracked: Tracked, judgement: Judgement, *, is_absent: bool) -> PlannedAction:
     """What a plan says of one component. Tried from the top; the first line that fits decides."""
     if judgement.step is not None:  # a write is next, whatever the status shows until then
         return _BY_VERB[judgement.step.verb]
@@ -95,11 +91,18 @@ def _action(tracked: Tracked, judgement: Judgement) -> PlannedAction:
         return _WITHOUT_A_STEP[judgement.rule]
     if tracked.deleting:
         return _deletion(judgement)
+    if is_absent and _waits_for_parent(judgement):
+        return PlannedAction.CREATE
     if judgement.noticing:  # what differs is shown first, and written afterwards (S12a)
         return PlannedAction.CHANGE if judgement.drift else PlannedAction.NOTHING
     if judgement.status is Status.MANUAL_OVERRIDE:
         return PlannedAction.LEAVE
     return PlannedAction.NOTHING
+
+
+def _waits_for_parent(judgement: Judgement) -> bool:
+    """Whether it is a part of what is not ready to be written to yet, such as what is to be created (S25)."""
+    return judgement.rule == "S25" and judgement.status is None
 
 
 def _would_fail(judgement: Judgement) -> bool:

@@ -158,10 +158,11 @@ def _show_commands(found: Mapping[str, Any], output: Output) -> None:
     if output is not Output.TABLE:
         emit(found, output)
         return
-    for title, key in (
+    titles = (
         ("Break the glass: after this the agent reads it and changes nothing", "break"),
         ("Re-adopt: after this the agent makes it as declared", "readopt"),
-    ):
+    )
+    for title, key in titles if found["break"] or found["readopt"] else ():
         console().print(plain(title, "bold"))
         for command in found.get(key) or ["(there is no command for it)"]:
             say(f"  {command}")

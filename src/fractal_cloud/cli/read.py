@@ -99,7 +99,7 @@ def _show_live_system(found: Mapping[str, Any]) -> None:
         out.print(head, overflow="fold")
         for line in said:
             out.print(Padding(plain(line), (0, 0, 0, 4), expand=False))
-    held = [one["componentId"] for one in components if one["status"] == "ManualOverride"]
+    held = [one["componentId"] for one in components if one["status"] == "ManualOverride" and one["override"]]
     for component_id in held[:_MOST_WAYS_BACK]:
         say(f"To hand {component_id} back: fractal glass {found['id']} {component_id} --readopt")
     if len(held) > _MOST_WAYS_BACK:

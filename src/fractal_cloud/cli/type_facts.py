@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -47,16 +48,23 @@ def _why_unknown(name: str, here: InstalledTypes) -> str:
 
 
 def search(words: list[str], provider: str) -> Iterator[Mapping[str, str]]:
-    """Every type in whose name, title or description all words stand, by type; none of them is read in full."""
+    """Every type in whose name, title or description all words stand; none of them is read in full.
+
+    Types called by one of the words come first: `queue` finds `AWS::SQS::Queue` before `AWS::Batch::JobQueue`.
+    """
     registry = installed()
     every = [(one.type, one.provider, one.title, one.description) for one in registry.catalog().values()]
     for family in registry.families(*([provider] if provider else [])):
         every += [(one.type, one.provider, one.title, one.description) for one in family.types()]
     wanted = [word.casefold() for word in words]
-    for component_type, of, title, about in sorted(set(every)):
+    for component_type, of, title, about in sorted(set(every), key=lambda one: (not _is_called(one[0], wanted), one)):
         text = f"{component_type} {title} {about}".casefold()
         if (not provider or of == provider) and all(word in text for word in wanted):
             yield {"type": component_type, "provider": of, "title": title, "description": about}
+
+
+def _is_called(component_type: str, words: list[str]) -> bool:
+    return re.split(r"[:./]+", component_type.casefold())[-1] in words
 
 
 def rows_of(facts: TypeFacts) -> Iterator[tuple[str, str, str, str]]:
@@ -94,8 +102,9 @@ def how_found(facts: TypeFacts) -> str:
     """By what a resource of a type is found again, and whose it is, in a sentence."""
     place = ", ".join(facts.words) or "the whole partition"
     if facts.is_part:
-        names = ", ".join(facts.key) or facts.name_parameter or "nothing else: there is one"
-        return f"part of what {facts.parent} refers to, distinguished by {names}; it is whose that is"
+        names = ", ".join(facts.key) or facts.name_parameter
+        which = f"by {names} within it" if names else "the only one of its type in it"
+        return f"as a part of the component that {facts.parent} refers to, {which}; who owns that component owns it"
     by = ", ".join(facts.key) or facts.named_by
     tags = "owned by tags" if facts.taggable else "carries no tags: "
     if not facts.taggable:

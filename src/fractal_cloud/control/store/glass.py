@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from fractal_cloud.control.store.components import require
 from fractal_cloud.control.store.database import Tx
+from fractal_cloud.control.store.parents import parent_of
 from fractal_cloud.control.store.records import ComponentRecord, Json, records_of
 from fractal_cloud.model.catalog import GlassCommands, TypeFacts
 from fractal_cloud.model.commands import Command, Filling, NotPrintable, filled_text, shell_text
 from fractal_cloud.model.host import host_of
-from fractal_cloud.model.reference import output_reference
 from fractal_cloud.model.visible_text import visible
 
 FROM_AN_AGENT: Final = (
@@ -43,10 +43,14 @@ def commands(
 ) -> Json:
     """The commands for one component; what is not known yet stays in angle brackets, and is named.
 
+    Those for a part are those for what it is a part of, whose tags count for it (S25).
     ``installed``: the types of packages that are installed here; the commands of others are an agent's words.
     """
     record = require(tx, live_system_id, component_id)
     facts = catalog.get(record.type)
+    parent = parent_of(record, facts)
+    if parent and parent in {one.component_id for one in records_of(tx, live_system_id)}:
+        return _of_part(record, parent, commands(tx, live_system_id, parent, catalog, installed))
     templates = facts.glass if facts is not None else GlassCommands()
     values = _values(record, facts)
     printer = _Printer()
@@ -67,9 +71,15 @@ def commands(
         "caveat": _caveat(record, templates, installed),
         "tagsFrozen": facts is not None and facts.tags_frozen,
         "missing": sorted(set(printer.missing)),
-        "message": _of_part(record, facts) or _message(record, templates, printer),
+        "message": _message(record, templates, printer),
         "override": record.override,
     }
+
+
+def _of_part(record: ComponentRecord, parent: str, found: Json) -> Json:
+    said = f"it is a part of {parent!r}, whose tags count for it: these are the commands for {parent!r}"
+    own = {"componentId": record.component_id, "resourceId": record.resource_id, "status": record.status}
+    return {**found, **own, "message": f"{said}; {found['message']}" if found["message"] else said}
 
 
 def _values(record: ComponentRecord, facts: TypeFacts | None) -> dict[str, Any]:
@@ -110,17 +120,6 @@ def _caveat(record: ComponentRecord, templates: GlassCommands, installed: Collec
     if record.type in installed and (host is None or host.type in installed):
         return said
     return f"{FROM_AN_AGENT}. {said}" if said else FROM_AN_AGENT
-
-
-def _of_part(record: ComponentRecord, facts: TypeFacts | None) -> str:
-    """Where the glass of a part is broken: at what it is a part of (S25); empty for all others."""
-    if facts is None or not facts.is_part or facts.parent is None:
-        return ""
-    said = record.declaration.get("parameters", {}).get(facts.parent)
-    reference = output_reference(said)
-    parent = reference.component if reference is not None else said
-    own = f"fractal glass {record.live_system_id} {parent}"
-    return f"it is a part of {parent!r}, whose tags count for it: break the glass there, `{own}` prints how"
 
 
 def _message(record: ComponentRecord, templates: GlassCommands, printer: _Printer) -> str:

@@ -10,11 +10,11 @@ from sqlalchemy import and_, select
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.driver import chunks
 from fractal_cloud.control.store.livesystems import require
+from fractal_cloud.control.store.parents import parent_of
 from fractal_cloud.control.store.records import ComponentRecord, Json, records_of
 from fractal_cloud.control.store.resources import declarers
 from fractal_cloud.control.store.schema import components, refers
-from fractal_cloud.model.catalog import TypeFacts, as_word
-from fractal_cloud.model.reference import output_reference
+from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.status import Stance
 from fractal_cloud.rules.preview import Deletable, Ended, Ending, missed, preview, warning
 
@@ -66,21 +66,12 @@ def _component(
         was_observed=row.observed_generation > 0 or row.established or row.absent_since is not None,
         untouchable=bool(why_read_only(row, catalog)),
         created_once=bool(row.declaration.get("createOnce")),
-        part_of=_parent_of(row, facts),
+        part_of=parent_of(row, facts),
         holds_data=facts is not None and facts.holds_data,
         dependencies=tuple(row.declaration.get("dependencies", ())),
         importers=importers.get(key, ()),
         links=links.get(key, ()),
     )
-
-
-def _parent_of(row: ComponentRecord, facts: TypeFacts | None) -> str:
-    """The component that a component is a part of; empty where it is no part (S25)."""
-    if facts is None or not facts.is_part or facts.parent is None:
-        return ""
-    value = row.declaration.get("parameters", {}).get(facts.parent)
-    reference = output_reference(value)
-    return as_word(value) if reference is None else reference.component
 
 
 def _importers(tx: Tx, live_system_id: str, rows: Sequence[ComponentRecord]) -> dict[str, tuple[str, ...]]:

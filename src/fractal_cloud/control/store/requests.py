@@ -15,6 +15,7 @@ from fractal_cloud.control.store import components as component_store
 from fractal_cloud.control.store import livesystems, scopes
 from fractal_cloud.control.store.database import PendingEvent, Tx
 from fractal_cloud.control.store.errors import Refused
+from fractal_cloud.control.store.parents import parent_of
 from fractal_cloud.control.store.placement import lock_live_systems
 from fractal_cloud.control.store.records import ComponentRecord, Json, iso, new_id, records_of, update_records
 from fractal_cloud.model.catalog import TypeFacts
@@ -119,7 +120,7 @@ def refusal(record: ComponentRecord, kind: RequestKind, catalog: Mapping[str, Ty
         # Frozen tags cannot be removed to save it from its deletion: this is the only way.
         why = "the component is being deleted"
     elif facts is not None and facts.is_part:
-        why = f"{record.type} carries no tags of its own: ask it of what it is a part of"
+        why = f"it carries no tags of its own: ask it of {parent_of(record, facts)!r}, which it is a part of"
     elif facts is not None and not facts.taggable:
         why = f"{record.type} cannot carry tags: it is only ever read"
     elif record.declaration.get("importOnly"):
