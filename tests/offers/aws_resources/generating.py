@@ -337,6 +337,12 @@ def validator(name: str) -> Any:
     return Draft7Validator({"type": "object", **schema})
 
 
+def fits(name: str, property_name: str, value: Any) -> bool:
+    """Whether a value of one property is what its type's schema wants."""
+    document = _document(name)
+    return _is_valid(document["properties"][property_name], value, document)
+
+
 def _is_valid(schema: Schema, value: Any, document: Schema) -> bool:
     known = {name: document.get(name, {}) for name in ("definitions", "properties")}
     whole = {**known, "properties": {"value": schema, **known["properties"]}, "required": ["value"]}

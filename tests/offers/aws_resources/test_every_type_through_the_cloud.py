@@ -32,6 +32,7 @@ from fractal_sandbox.aws.cloudcontrol.twins import find_twin
 from tests import world
 from tests.offers.aws_resources.generating import NoValue, Values
 from tests.offers.aws_resources.sampling import Person, described, person_at
+from tests.offers.aws_resources.test_alternatives import changes
 from tests.world import REGION
 
 LIVE_SYSTEM = "shop"
@@ -39,12 +40,19 @@ FEW = 32
 PARTS_OF_ALL = 8
 SEED = 5
 FEWEST_OF_THE_FEW = 25
+OF_ALTERNATIVES = (
+    "AWS::KafkaConnect::Connector",
+    "AWS::QBusiness::Retriever",
+    "AWS::SSMContacts::Rotation",
+    "AWS::SageMaker::Pipeline",
+    "AWS::VpcLattice::ResourceConfiguration",
+)
 
 
 class Tried:
     """One resource of a type, made by our offer of a generated value."""
 
-    def __init__(self, sandbox: Sandbox, session: AwsSession, name: str) -> None:
+    def __init__(self, sandbox: Sandbox, session: AwsSession, name: str, **chosen: Any) -> None:
         self.name = name
         self.offer: AnyOffer = installed()[name]
         one = described(name)
@@ -54,7 +62,7 @@ class Tried:
         self.values = Values(name, SEED, full=0.6)
         facts = self.offer.facts()
         known = facts.parameter_schema["properties"]
-        made = {key: value for key, value in self.values.properties().items() if key in known}
+        made = {key: value for key, value in self.values.properties().items() if key in known} | chosen
         if facts.name_parameter and facts.name_parameter not in made:
             made[facts.name_parameter] = self.values.another(facts.name_parameter, None)
         self.compared = ComparedType(facts)
@@ -79,7 +87,7 @@ class Tried:
     def edit(self, person: Person) -> str | None:
         """A person gives one property another value; which one. None where nothing can be changed."""
         for name in self.values.shuffled(self.declared):
-            if name in self.compared.never_compared or self.compared.is_write_only(name) or self._is_fixed(name):
+            if name in self.compared.never_compared or self.compared.is_write_only(name) or self.is_fixed(name):
                 continue
             try:
                 other = self.values.another(name, self.declared[name])
@@ -98,7 +106,7 @@ class Tried:
         assert schema is not None
         return deepcopy(dict(STORE.find(schema, self.seen.resource_id, self.cloud.region) or {}))
 
-    def _is_fixed(self, name: str) -> bool:
+    def is_fixed(self, name: str) -> bool:
         """Whether a property, or something in it, cannot be changed: AWS would refuse the person's change as well."""
         kind = described(self.name).type
         return any(path.partition(".")[0] == name for path in kind.create_only | kind.conditional_create_only)
@@ -121,8 +129,11 @@ def problem_of(tried: Tried, person: Person) -> str:
     if drift := tried.drift(tried.read()):
         return f"phantom drift: {drift}"
     name = tried.edit(person) if tried.is_changeable() else None
-    if name is None:
-        return ""
+    return "" if name is None else problem_of_correction(tried, name)
+
+
+def problem_of_correction(tried: Tried, name: str) -> str:
+    """What is wrong with how a person's change of one property is corrected; empty where nothing is."""
     seen = tried.read()
     drift = tried.drift(seen)
     if {root(path) for path in drift} != {name}:
@@ -183,6 +194,45 @@ def test_some_types_are_made_read_and_corrected_alone(session_sandbox: Sandbox, 
     tried, wrong = tried_types(names[:: len(names) // FEW], session_sandbox, session)
     assert wrong == {}
     assert tried >= FEWEST_OF_THE_FEW
+
+
+def tried_alternatives(names: tuple[str, ...], sandbox: Sandbox, session: AwsSession) -> tuple[int, Mapping[str, str]]:
+    """How many changes to another alternative were tried, and what is wrong with which."""
+    tried, wrong = 0, {}
+    someone = world.Person(sandbox.url)
+    for kind, change in [(one, change) for one in names for change in changes(one)]:
+        try:
+            one = Tried(sandbox, session, kind, **{change.name: change.declared})
+            is_hidden = any(root(path) == change.name for path in one.compared.write_only)
+            if is_hidden or one.is_fixed(change.name) or not one.is_changeable():
+                continue
+            person_at(kind, someone).edit(one.seen.resource_id, change.name, change.actual)
+        except (NoValue, CloudError, ClientError):
+            continue  # what does not go together with the other values, and what AWS takes from nobody
+        tried += 1
+        try:
+            found = problem_of_correction(one, change.name)
+        except CloudError as refused:
+            found = f"our patch was refused: {refused}"
+        if found:
+            wrong[f"{kind}.{change.name}"] = found
+    return tried, wrong
+
+
+@pytest.mark.rule("G3", "S12", "T10")
+def test_another_alternative_is_corrected_as_aws_takes_it(session_sandbox: Sandbox, session: AwsSession) -> None:
+    tried, wrong = tried_alternatives(OF_ALTERNATIVES, session_sandbox, session)
+    assert wrong == {}
+    assert tried >= len(OF_ALTERNATIVES)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.rule("G3", "S12", "T10")
+def test_every_other_alternative_is_corrected_as_aws_takes_it(session_sandbox: Sandbox, session: AwsSession) -> None:
+    tried, wrong = tried_alternatives(types.names(), session_sandbox, session)
+    assert wrong == {}
+    assert tried >= 5 * len(OF_ALTERNATIVES)
 
 
 @pytest.mark.soak

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from fractal_cloud.rules.nested.alternatives import excluded
 from fractal_cloud.rules.nested.comparers import KEYS, OF_TYPES, SAME, Key, plain_key
 from fractal_cloud.rules.nested.matching import by_key, matched
 from fractal_cloud.rules.nested.path import ANY, Element, Path, is_covered, key_text
@@ -159,7 +160,21 @@ class Comparison:
         self, path: Path, shape: Shape, declared: Mapping[Any, Any], actual: Mapping[Any, Any]
     ) -> Iterator[Difference]:
         for name, value in declared.items():
-            yield from self.differences((*path, str(name)), shape.property(str(name)), value, actual.get(name))
+            place, seen = (*path, str(name)), actual.get(name)
+            below = self.differences(place, shape.property(str(name)), value, seen)
+            first = next(below, None)
+            if first is not None:
+                yield first
+                yield from below
+            elif seen is None and isinstance(value, Mapping) and self._is_unchosen(place, shape, declared, actual):
+                yield Difference(place, value, None)
+
+    def _is_unchosen(self, place: Path, shape: Shape, declared: Mapping[Any, Any], actual: Mapping[Any, Any]) -> bool:
+        """Whether a declared object that says nothing but by being there is not, and another alternative is."""
+        name = str(place[-1])
+        if self.is_ignored(place) or is_skipped(shape.property(name)):
+            return False
+        return bool(excluded(shape.node, shape.root, declared, actual, {**actual, name: declared[name]}))
 
     def _in_map(
         self, path: Path, shape: Shape, declared: Mapping[Any, Any], actual: Mapping[Any, Any]

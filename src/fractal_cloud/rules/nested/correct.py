@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from fractal_cloud.rules.nested.compare import Comparison, Match, as_list, element_of, keyed, with_keys
+from fractal_cloud.rules.nested.alternatives import excluded
+from fractal_cloud.rules.nested.compare import Comparison, Match, as_list, element_of, is_skipped, keyed, with_keys
 from fractal_cloud.rules.nested.path import ANY, Element, Path, Step, of_name
 from fractal_cloud.rules.nested.shape import Shape, shape_of
 
@@ -29,9 +30,10 @@ def corrected(
     """
     correction = _Correction([of_name(name) for name in ignored])
     found: Any = dict(actual)
+    shape = shape_of(schema)
     for name in sorted(set(paths)):
-        found = correction.along((), of_name(name), shape_of(schema), declared, found)
-    return dict(found or {})
+        found = correction.along((), of_name(name), shape, declared, found)
+    return dict(correction.without_excluded((), shape, declared, actual, found or {}))
 
 
 class _Correction:
@@ -48,10 +50,24 @@ class _Correction:
             return self._of_element(place, rest, shape, declared, actual)
         if step is ANY:
             return self._of_each(place, rest, shape, declared, actual)
-        found = dict(actual) if isinstance(actual, Mapping) else {}
+        found = dict(actual) if isinstance(actual, Mapping) else self._beginning(above, shape, declared)
         ours = declared.get(step) if isinstance(declared, Mapping) else None
         value = self.along(place, rest, shape.property(step), ours, found.get(step))
         return _with(found, step, value)
+
+    def _beginning(self, path: Path, shape: Shape, declared: Any) -> dict[str, Any]:
+        """What an object that is not there begins with: what is declared of it that is no difference, as defaults are.
+
+        No path leads to that, and the cloud may want it said.
+        """
+        entries = declared.items() if isinstance(declared, Mapping) and shape.kind == "object" else ()
+        return {
+            name: _shown(shape.property(name), value)
+            for name, value in entries
+            if value is not None
+            and not (is_skipped(shape.property(name)) or self._is_fixed((*path, name), shape))
+            and not self._comparison.differs((*path, name), shape.property(name), value, None)
+        }
 
     def _of_element(self, place: Path, rest: Path, shape: Shape, declared: Any, actual: Any) -> Any:
         step = place[-1]
@@ -116,7 +132,46 @@ class _Correction:
             if value is not None:
                 step = str(name)
                 found = _with(found, name, self._brought((*path, step), shape.property(step), value, found.get(name)))
-        return found
+        return self._without_excluded(path, shape, (declared, actual), found)
+
+    def without_excluded(self, path: Path, shape: Shape, declared: Any, before: Any, after: Any) -> Any:
+        """A corrected value without what stood in it in place of what is declared, however deep."""
+        if before is None or before == after:
+            return after
+        if isinstance(declared, Mapping) and isinstance(before, Mapping) and isinstance(after, Mapping):
+            inner = {
+                name: self.without_excluded(
+                    (*path, str(name)), shape.property(str(name)), declared.get(name), before.get(name), one
+                )
+                for name, one in after.items()
+            }
+            return self._without_excluded(path, shape, (declared, before), inner)
+        if shape.kind != "list" or shape.order != "keyed":
+            return after
+        ours, theirs = keyed(shape, as_list(declared) or ()) or {}, keyed(shape, as_list(before) or ()) or {}
+        return [self._of_keyed(path, shape, (ours, theirs), one) for one in as_list(after) or ()]
+
+    def _of_keyed(
+        self, path: Path, shape: Shape, sides: tuple[Mapping[Element, Any], Mapping[Element, Any]], after: Any
+    ) -> Any:
+        element = element_of(shape, after)
+        if element is None:
+            return after
+        declared, before = (side.get(element) for side in sides)
+        return self.without_excluded((*path, element), shape.items, declared, before, after)
+
+    def _without_excluded(
+        self, path: Path, shape: Shape, sides: tuple[Mapping[str, Any], Mapping[str, Any]], after: dict[str, Any]
+    ) -> dict[str, Any]:
+        """An object without what stood in it in place of what is declared: the cloud refuses both together."""
+        declared, before = sides
+        names = excluded(shape.node, shape.root, declared, before, after)
+        return {name: one for name, one in after.items() if name not in names or self._is_fixed((*path, name), shape)}
+
+    def _is_fixed(self, path: Path, shape: Shape) -> bool:
+        """Whether an entry is not ours to take away."""
+        marks = shape.property(str(path[-1])).marks
+        return self._comparison.is_ignored(path) or bool(marks.get("readOnly") or marks.get("immutable"))
 
     def _brought_list(self, path: Path, shape: Shape, ours: list[Any], theirs: list[Any]) -> list[Any]:
         """A list in which what is as declared stays where it is, and the rest is changed one by one."""
@@ -185,6 +240,14 @@ def _names(values: list[Any], places: Iterable[int]) -> dict[str, int]:
             double.add(name)
         found[name] = at
     return {name: at for name, at in found.items() if name not in double}
+
+
+def _shown(shape: Shape, value: Any) -> Any:
+    """A value without what the cloud never returns: that is written by itself."""
+    if not isinstance(value, Mapping):
+        return value
+    inner = ((name, shape.property(str(name)), one) for name, one in value.items())
+    return {name: _shown(at, one) for name, at, one in inner if not is_skipped(at)}
 
 
 def _with(found: dict[str, Any], name: str, value: Any) -> dict[str, Any]:

@@ -28,25 +28,26 @@ class Shape:
     """What stands at one place. ``marks``: what ``x-fractal`` says of it, and of what it refers to."""
 
     def __init__(self, node: Any, root: Json, known: dict[int, Shape]) -> None:
-        self._root = root
+        self.node = node
+        self.root = root
         self._known = known
-        nodes = list(_branches(node, root))
+        nodes = list(branches(node, root))
         self._nodes = nodes
         marks: dict[str, Any] = {}
         for one in reversed(nodes):
-            marks |= _mapping(one.get(FACTS))
+            marks |= mapping(one.get(FACTS))
         self.marks: Json = marks
 
     @cached_property
     def kind(self) -> Kind:
         """What the schema expects; ``value`` where it says nothing."""
-        if any(_mapping(one.get("properties")) for one in self._nodes):
+        if any(mapping(one.get("properties")) for one in self._nodes):
             return "object"
         types = self._types
         if "array" in types or any("items" in one for one in self._nodes):
             return "list"
         if types == {"object"} or any(
-            isinstance(one.get("additionalProperties"), Mapping) or _mapping(one.get("patternProperties"))
+            isinstance(one.get("additionalProperties"), Mapping) or mapping(one.get("patternProperties"))
             for one in self._nodes
         ):
             return "map"
@@ -57,7 +58,7 @@ class Shape:
         found: set[str] = set()
         for one in self._nodes:
             said = one.get("type")
-            found |= {said} if isinstance(said, str) else {name for name in _sequence(said) if isinstance(name, str)}
+            found |= {said} if isinstance(said, str) else {name for name in sequence(said) if isinstance(name, str)}
         return frozenset(found - {"null"})
 
     @cached_property
@@ -82,7 +83,7 @@ class Shape:
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """What distinguishes the elements of a keyed list."""
-        return tuple(name for name in _sequence(self.marks.get("keys")) if isinstance(name, str))
+        return tuple(name for name in sequence(self.marks.get("keys")) if isinstance(name, str))
 
     @property
     def has_others(self) -> bool:
@@ -92,7 +93,7 @@ class Shape:
     def property(self, name: str) -> Shape:
         """What stands under one name of an object, or under one key of a map."""
         for one in self._nodes:
-            found = _mapping(one.get("properties")).get(name)
+            found = mapping(one.get("properties")).get(name)
             if found is not None:
                 return self._of(found)
         return self.entry
@@ -101,7 +102,7 @@ class Shape:
     def entry(self) -> Shape:
         """What the values of a map are."""
         for one in self._nodes:
-            patterns = list(_mapping(one.get("patternProperties")).values())
+            patterns = list(mapping(one.get("patternProperties")).values())
             for found in (one.get("additionalProperties"), *patterns):
                 if isinstance(found, Mapping):
                     return self._of(found)
@@ -123,7 +124,7 @@ class Shape:
 
     def properties(self) -> Iterator[tuple[str, Shape]]:
         """Every name of an object."""
-        names = {name: None for one in self._nodes for name in _mapping(one.get("properties"))}
+        names = {name: None for one in self._nodes for name in mapping(one.get("properties"))}
         for name in names:
             yield name, self.property(name)
 
@@ -131,11 +132,8 @@ class Shape:
         """The shape of a subschema, made once. Those made here are kept, so that no other object has their id."""
         known = self._known.get(id(node))
         if known is None:
-            known = self._known[id(node)] = Shape(node, self._root, self._known)
-            known._node = node
+            known = self._known[id(node)] = Shape(node, self.root, self._known)
         return known
-
-    _node: Any = None
 
 
 def shape_of(schema: Json) -> Shape:
@@ -174,8 +172,8 @@ def _marked(shape: Shape, fits: Callable[[Shape], bool], path: Path, above: froz
             pass
 
 
-def _branches(node: Any, root: Json) -> Iterator[Json]:
-    """A schema, what it refers to, and every alternative that it names, each once."""
+def branches(node: Any, root: Json, into: Sequence[str] = _COMBINED) -> Iterator[Json]:
+    """A schema, what it refers to, and every alternative that it names, each once; ``into``: by which words."""
     waiting, seen = [node], set[int]()
     while waiting and len(seen) < _MOST_BRANCHES:
         one = waiting.pop(0)
@@ -184,12 +182,12 @@ def _branches(node: Any, root: Json) -> Iterator[Json]:
         seen.add(id(one))
         yield one
         if isinstance(one.get("$ref"), str):
-            waiting.append(_resolved(one["$ref"], root))
-        for name in _COMBINED:
-            waiting.extend(_sequence(one.get(name)))
+            waiting.append(resolved(one["$ref"], root))
+        for name in into:
+            waiting.extend(sequence(one.get(name)))
 
 
-def _resolved(reference: str, root: Json) -> Any:
+def resolved(reference: str, root: Json) -> Any:
     """What a reference inside the same document points to; nothing where it points nowhere."""
     if not reference.startswith("#/"):
         return None
@@ -200,9 +198,11 @@ def _resolved(reference: str, root: Json) -> Any:
     return found
 
 
-def _mapping(value: Any) -> Json:
+def mapping(value: Any) -> Json:
+    """A value that is an object; an empty one for any other."""
     return value if isinstance(value, Mapping) else _NOTHING
 
 
-def _sequence(value: Any) -> Sequence[Any]:
+def sequence(value: Any) -> Sequence[Any]:
+    """A value that is a list; an empty one for any other."""
     return value if isinstance(value, list | tuple) else ()
