@@ -395,6 +395,8 @@ def test_nothing_is_decided_about_what_may_be_the_own_creation_until_its_mark_sh
     assert found == Judgement("S17", INSTANTIATING, MANAGED, message, in_progress=True)
     going = judge(tracked(memory(OVERRIDE, intent=intent()), deleting=True), view, context(is_own_creation=None))
     assert going == Judgement("S17", Status.DELETING, OVERRIDE, message, in_progress=True)
+    held = judge(tracked(memory(OVERRIDE)), view, context(is_own_creation=None))
+    assert held == Judgement("S17", None, OVERRIDE, message, in_progress=True), "hands off: the status stays"
 
 
 @pytest.mark.rule("S17")

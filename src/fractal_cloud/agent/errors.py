@@ -21,6 +21,7 @@ from fractal_cloud.model.errors import (
     Protected,
     Throttled,
     Transient,
+    UnderWay,
     Unexpected,
     Unreadable,
 )
@@ -78,6 +79,8 @@ class WriteErrors:
         tracked, step, error = outcome.planned.tracked, outcome.planned.step, outcome.error
         assert error is not None, "only what failed is added"
         self._failed.add(tracked.uid)
+        if isinstance(error, UnderWay):  # neither refused nor done: what was refused before stands until it is
+            return
         before = tracked.memory.refusal
         is_same = before is not None and before.verb == step.verb.value
         times, since = (before.times + 1, before.since) if before is not None and is_same else (1, now)
@@ -146,13 +149,14 @@ class WriteErrors:
             return replace(judgement, stance=stance, message=message, carried_out=False, finished=False)
         if refusal is None:
             return judgement
-        if tracked.uid in self._failed or (step is not None and step.verb.value == refusal.verb):
+        is_creating = _is_being_created(tracked, judgement)
+        if tracked.uid in self._failed or is_creating or (step is not None and step.verb.value == refusal.verb):
             status = Status.FAILED if refusal.failed else judgement.status
             return replace(
                 judgement,
                 status=status,
                 stance=tracked.memory.stance,
-                message=refusal.message,
+                message=words.tried_again(refusal.message) if is_creating else refusal.message,
                 carried_out=False,
                 finished=False,
             )
@@ -162,6 +166,14 @@ class WriteErrors:
         if step is None and (judgement.carried_out or judgement.stance.is_read_only):
             self.forget(tracked)
         return judgement
+
+
+def _is_being_created(tracked: Tracked, judgement: Judgement) -> bool:
+    """Whether a creation that was refused before is asked for again, and the cloud has yet to say what became of it."""
+    refusal, intent = tracked.memory.refusal, tracked.memory.intent
+    if refusal is None or refusal.verb != Verb.CREATE.value or intent is None:
+        return False
+    return judgement.status is Status.INSTANTIATING and (judgement.step is None or intent.resource_id is not None)
 
 
 def _is_failure(tracked: Tracked, verb: Verb, error: CloudError, *, holds_data: bool) -> bool:

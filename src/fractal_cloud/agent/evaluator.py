@@ -470,6 +470,8 @@ class Evaluator:
     def _is_own_creation(self, tracked: Tracked, view: View) -> bool | None:
         """Whether what was seen is what the component's open creation made; None while that does not show (S17)."""
         intent, sighting = tracked.memory.intent, view.sighting
+        if sighting is not None and sighting.is_hidden:
+            return None
         if intent is None or sighting is None or tracked.memory.stance is not Stance.MANAGED:
             return False
         predicted = self._offers[tracked.type].offer.predicted_id(intent.id)
@@ -524,8 +526,11 @@ class Evaluator:
         intent = tracked.memory.intent
         if intent is None:
             return True
-        recognised = self._offers[tracked.type].offer.recognition is not Recognition.WINDOW
+        offer = self._offers[tracked.type].offer
+        recognised = offer.recognition is not Recognition.WINDOW
         if recognised and intent.resource_id is None and not tracked.deleting:
+            return True
+        if intent.resource_id is not None and offer.has_creation_failed(self.held.cloud, intent.id, intent.resource_id):
             return True
         return self._is_unseen_long_enough(tracked)
 

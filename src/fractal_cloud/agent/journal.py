@@ -13,8 +13,8 @@ from fractal_cloud.agent.link_handlers import Done, Task
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.served_types import OfferFacts
 from fractal_cloud.agent.writing import Outcome
-from fractal_cloud.model.errors import CloudError, GivenUp, Transient
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.errors import CloudError, GivenUp, Transient, UnderWay
+from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tag_rules import TAGS
 from fractal_cloud.model.tags import OWNER
 from fractal_cloud.model.tracked import Tracked
@@ -55,7 +55,15 @@ class Journal:
         self._intended: dict[str, JournalEntry] = {}
 
     def intend(self, tracked: Tracked, step: Step, sighting: Sighting | None) -> str:
-        """Write down what is about to be written; returns the entry's id."""
+        """Write down what is about to be written; returns the entry's id.
+
+        A creation that the cloud accepted, and that is asked for again by its token, is still the same write.
+        """
+        accepted = _accepted(tracked) if step.verb is Verb.CREATE else None
+        if accepted is not None:
+            tracked.open_writes = tuple(entry for entry in tracked.open_writes if entry.id != accepted.id)
+            self._entries[accepted.id] = self._intended[accepted.id] = accepted
+            return accepted.id
         entry = JournalEntry(
             id=uuid.uuid4().hex,
             uid=tracked.uid,
@@ -92,11 +100,18 @@ class Journal:
         created = outcome.created
         if outcome.is_given_up:
             return self._leave_open(outcome.planned.tracked, intended, outcome.error, outcome.request_ids)
+        request_ids = [*intended.request_ids, *map(visible, outcome.request_ids)]
+        if isinstance(outcome.error, UnderWay) or (created is not None and created.condition is Condition.CREATING):
+            named = created.resource_id if created is not None else intended.resource_id
+            accepted = intended.model_copy(update={"request_ids": request_ids, "resource_id": named})
+            self._entries[accepted.id] = accepted
+            outcome.planned.tracked.open_writes = (*outcome.planned.tracked.open_writes, accepted)
+            return EntryRef(accepted.id)
         self._entries[intended.id] = intended.model_copy(
             update={
                 "outcome": _outcome(outcome),
                 "error": outcome.error.message if outcome.error is not None else "",
-                "request_ids": list(map(visible, outcome.request_ids)),
+                "request_ids": request_ids,
                 "tags": _visible_tags(outcome.tags or intended.tags),
                 "resource_id": created.resource_id if created is not None else intended.resource_id,
             }
@@ -173,6 +188,9 @@ class Journal:
             if entry.is_given_up and not window_over and (is_link or not _shows(entry, view, judgement)):
                 kept.append(entry)
                 continue
+            if _is_at_work(entry, view, tracked):
+                kept.append(entry)
+                continue
             if is_link:
                 message = "the agent died meanwhile: it is done once more"
                 self._entries[entry.id] = entry.model_copy(update={"outcome": "unknown", "error": message})
@@ -180,7 +198,10 @@ class Journal:
             done = _shows(entry, view, judgement)
             outcome = "done" if done else "failed"
             error = "" if done else "its answer was lost, and the next reading did not show it"
-            self._entries[entry.id] = entry.model_copy(update={"outcome": outcome, "error": error})
+            named = view.sighting.resource_id if view.sighting is not None else entry.resource_id
+            self._entries[entry.id] = entry.model_copy(
+                update={"outcome": outcome, "error": error, "resource_id": entry.resource_id or named}
+            )
         tracked.open_writes = tuple(kept)
 
     def drain(self) -> list[JournalEntry]:
@@ -189,8 +210,26 @@ class Journal:
         return entries
 
 
+def _accepted(tracked: Tracked) -> JournalEntry | None:
+    """The entry of a creation that the cloud accepted, as long as nothing has shown what became of it."""
+    if tracked.memory.intent is None:
+        return None
+    fitting = (one for one in tracked.open_writes if one.verb == "create" and one.request_ids and not one.is_given_up)
+    return next(fitting, None)
+
+
+def _is_at_work(entry: JournalEntry, view: View, tracked: Tracked) -> bool:
+    """Whether the cloud is at work on a creation: nothing is known of its outcome yet."""
+    if entry.verb != "create" or entry.is_given_up:
+        return False
+    if view.sighting is not None:
+        return view.sighting.condition is Condition.CREATING
+    return bool(entry.request_ids) and tracked.memory.intent is not None
+
+
 def _digest(entry: JournalEntry) -> str:
-    parts = [entry.generation, entry.verb, entry.reason, entry.resource_id, entry.before, entry.after]
+    named = entry.resource_id if entry.verb != "create" else None  # an accepted creation has one of its own
+    parts = [entry.generation, entry.verb, entry.reason, named, entry.before, entry.after]
     text = json.dumps([*parts, entry.outcome, entry.error], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -15,7 +15,7 @@ from fractal_cloud.agent.observing import Observer
 from fractal_cloud.agent.writing import Outcome
 from fractal_cloud.model.errors import CloudError, Conflict, Unexpected
 from fractal_cloud.model.event import EventKind
-from fractal_cloud.model.sighting import Sighting
+from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.offer import Recognition
 from fractal_cloud.rules.judge import Verb
@@ -144,7 +144,8 @@ class Outcomes:
         if outcome.created is not None and intent is not None:
             named = intent.model_copy(update={"resource_id": outcome.created.resource_id})
             tracked.memory = replace(tracked.memory, intent=named, resource_id=outcome.created.resource_id)
-            self._errors.forget(tracked)
+            if outcome.created.condition is not Condition.CREATING:  # what was accepted may still be refused (S21)
+                self._errors.forget(tracked)
             self._remember_written(tracked)
             self._report.unpublished.add(tracked.uid)
             return

@@ -22,6 +22,7 @@ FractalError
     ├── NotFound            the thing named is not there
     ├── DependencyMissing   something else that the call refers to is not there
     └── Transient           no answer, or a server error: the effect is unknown
+        ├── UnderWay        the cloud took the call and is at work on it: asked for again, it says how far it is
         ├── GivenUp         the call did not return in time: it may still take effect (S24)
         └── Unexpected      the code that made the call failed in a way nobody expected (S24)
 """
@@ -172,6 +173,10 @@ class DependencyMissing(CloudError):
 
 class Transient(CloudError):
     """No answer or a server error: the call may or may not have had its effect."""
+
+
+class UnderWay(Transient):
+    """The cloud took the call and is at work on it: no failure. Asked for again by its token, it says how far it is."""
 
 
 class GivenUp(Transient):

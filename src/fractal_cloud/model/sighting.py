@@ -54,6 +54,7 @@ class Sighting:
     creation); empty where the id itself never returns, or where the cloud reports nothing of the kind
     (``Offer.ids_return``). What ``create`` returns may lack it: some clouds report it only once the resource is listed.
     So two of them distinguish resources only where neither is empty.
+    ``is_hidden``: the cloud is making it and shows nothing of it yet, nor its tags: nothing is decided about it (S13).
     ``is_open``: the cloud takes changes (and a deletion) also while it is at work on the last ones, or failed at them.
     """
 
@@ -68,6 +69,7 @@ class Sighting:
     condition: Condition = Condition.SETTLED
     revision: str | None = None
     detail: str = ""
+    is_hidden: bool = False
     is_open: bool = False
     incarnation: str = ""
     moved_to: str = ""

@@ -345,6 +345,14 @@ class Offer(ABC, Generic[C, K]):
         del cloud
         return False
 
+    def has_creation_failed(self, cloud: K, token: str, resource_id: str) -> bool:
+        """Whether a creation that the cloud had accepted is over and came to nothing; asked for again, it says why.
+
+        Known without a call, from what was read.
+        """
+        del cloud, token, resource_id
+        return False
+
     def predicted_id(self, token: str) -> str | None:
         """The id of the resource that a creation with this token makes, where it is known beforehand (S17)."""
         del token

@@ -301,8 +301,9 @@ def _is_tagging_owed(tracked: Tracked) -> bool:
 
 
 def _hidden(tracked: Tracked, sighting: Sighting) -> Judgement:
-    """Nothing is decided about what may be the component's own creation until its id shows (S17)."""
-    status = Status.DELETING if tracked.deleting else Status.INSTANTIATING
+    """Nothing is decided about what may be the component's own creation until its id and its tags show (S17, S13)."""
+    status = None if tracked.memory.stance in (Stance.OVERRIDE, Stance.IMPORTED) else Status.INSTANTIATING
+    status = Status.DELETING if tracked.deleting else status
     return Judgement("S17", status, tracked.memory.stance, words.at_work(sighting), in_progress=True)
 
 

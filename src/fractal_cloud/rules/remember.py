@@ -50,7 +50,7 @@ def observed_after(tracked: Tracked, view: View, judgement: Judgement) -> Observ
         stance=judgement.stance,
         status=link_status(status, memory.links),
         message=link_message(judgement.message, memory.links),
-        owner=sighting.protocol.owner if sighting else memory.owner,
+        owner=sighting.protocol.owner if sighting and not sighting.is_hidden else memory.owner,
         resource_id=published.resource_id if published else memory.resource_id,
         incarnation=published.incarnation if published else memory.incarnation,
         output_fields=_output_fields(tracked, view, judgement),

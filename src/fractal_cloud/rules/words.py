@@ -209,6 +209,11 @@ def rival(live_system_id: str) -> str:
     return f"{live_system_id!r} is creating it: it will be imported"
 
 
+def tried_again(message: str) -> str:
+    """A creation that was refused is asked for again, and is not over yet (S21)."""
+    return f"{message}; it is being tried again"
+
+
 def window(tracked: Tracked) -> str:
     """A lost create answer may still become visible (S17)."""
     intent = tracked.memory.intent

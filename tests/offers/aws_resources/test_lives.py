@@ -190,12 +190,16 @@ def test_what_belongs_to_a_stack_is_left_to_it(aws: World) -> None:
 
 @pytest.mark.rule("S13", "S17")
 def test_a_slow_creation_is_made_once(aws: World) -> None:
-    aws.cloud.knobs.slow_creation(kind="AWS::SQS::Queue", reads=3)
-    aws.deploy(LIVE_SYSTEM, queue())
-    aws.cycle()
-    aws.restart_agent()
+    """Whether AWS names it only in the end (the queue) or from the beginning: until it shows, it is being created."""
+    aws.cloud.knobs.slow_creation(kind="AWS::*", reads=16)
+    logs = one("AWS::Logs::LogGroup", "logs", region=REGION, LogGroupName="/app/shop")
+    aws.deploy(LIVE_SYSTEM, queue(), logs)
+    for _ in range(2):
+        aws.cycle()
+        assert {aws.status(LIVE_SYSTEM, name) for name in ("jobs", "logs")} <= {"Instantiating", "Active"}
+        aws.restart_agent()
     aws.settle(at_most=25)
-    assert aws.status(LIVE_SYSTEM, "jobs") == "Active"
+    assert {aws.status(LIVE_SYSTEM, name) for name in ("jobs", "logs")} == {"Active"}
     assert len(aws.person.client("sqs").list_queues()["QueueUrls"]) == 1
 
 

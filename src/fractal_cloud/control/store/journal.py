@@ -94,9 +94,9 @@ def write(tx: Tx, writer: Writer, reported: Sequence[JournalEntry]) -> None:
         if entry.outcome is not None
     ]
     update_rows(tx.connection, journal, outcomes)
-    # What was given up stays open, and says so to whoever takes the scope over (S24).
-    given_up = [{"id": entry.id, "error": entry.error} for entry in changed if entry.is_given_up]
-    update_rows(tx.connection, journal, given_up)
+    # What was given up or accepted stays open, and says so to whoever takes the scope over (S24, S13).
+    still_open = [entry for entry in changed if entry.outcome is None and (entry.error or entry.request_ids)]
+    update_rows(tx.connection, journal, [_as_far_as_known(entry) for entry in still_open])
     repeated = [entry for entry in (*new, *changed) if entry.repeats in writer.entries and entry.outcome is not None]
     _count_repeated(tx, repeated, writer.entries)
 
@@ -116,6 +116,12 @@ def _count_repeated(tx: Tx, repeated: Sequence[JournalEntry], entries: Entries) 
     ]
     update_rows(tx.connection, journal, rows)
     tx.connection.execute(delete(journal).where(among(journal.c.id, [entry.id for entry in repeated])))
+
+
+def _as_far_as_known(entry: JournalEntry) -> Json:
+    """What an answer that is not the end of a write says of it."""
+    said = {"error": entry.error, "resource_id": entry.resource_id, "request_ids": entry.request_ids}
+    return {"id": entry.id, **said}
 
 
 def _row(tx: Tx, agent_id: str, entry: JournalEntry, record: ComponentRecord) -> Json:

@@ -120,6 +120,11 @@ class Requests:
         """Whether something may be under way for a resource."""
         return (type_name, identifier) in self._under_way
 
+    def has_failed(self, type_name: str, identifier: str, operation: str, about: str) -> bool:
+        """Whether the same write was taken and failed; which one an agent before this one made is not known."""
+        failure = self._failed.get((type_name, identifier, operation))
+        return failure is not None and failure.about in (about, "")
+
     def raise_failure(self, type_name: str, identifier: str, operation: str, about: str) -> None:
         """Raise what became of the same write, once."""
         failure = self._failed.pop((type_name, identifier, operation), None)
@@ -127,7 +132,7 @@ class Requests:
             raise failure.error
 
     def _end(self, key: tuple[str, str], progress: Progress, about: str) -> None:
-        if progress.has_failed and about:
+        if progress.has_failed and (about or progress.operation == calls.CREATE):
             self._failed[*key, progress.operation] = _Failure(about, progress.error())
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-from fractal_cloud.model.errors import CloudError, Invalid, NotFound, Overtaken, Transient
+from fractal_cloud.model.errors import CloudError, Invalid, NotFound, Overtaken, UnderWay
 from fractal_cloud.model.generic_component import GenericComponent
 from fractal_cloud.model.sighting import Condition, Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
@@ -104,11 +104,11 @@ class AwsTypeOffer(FamilyOffer[Aws]):
                 raise progress.error()
             return found
         if not progress.identifier:
-            raise Transient(f"{_AT_WORK}: it is asked for again by the same token, which makes no second one")
+            raise UnderWay(f"{_AT_WORK}: it is asked for again by the same token, which makes no second one")
         identifier = progress.identifier
         name = self._name(wanted)
         memory.types[self.type].assigned[identifier] = name, wanted.parent_id
-        memory.requests.add(progress, "")
+        memory.requests.add(progress, wanted.token)
         if self._tags_follow:
             self.predicted[wanted.token] = identifier
         shown = Shown(self.described, here)
@@ -165,6 +165,11 @@ class AwsTypeOffer(FamilyOffer[Aws]):
         operations = tags.changes(kind.tags, raw, adding, removing)
         if operations:
             self._patch(here, sighting, operations)
+
+    def has_creation_failed(self, cloud: Aws, token: str, resource_id: str) -> bool:
+        """Whether the last read of what it was to make found that its request has failed."""
+        requests = Memory.of(self._there(cloud)).requests
+        return requests.has_failed(self.type, resource_id, calls.CREATE, token)
 
     # --- creations whose tags follow
 

@@ -64,6 +64,7 @@ class Shown:
             outputs={REGION: interned(self.cloud.region)},
             condition=Condition.CREATING,
             detail=progress.message,
+            is_hidden=True,
         )
 
     def _name_in(self, identifier: str) -> str:
