@@ -35,6 +35,20 @@ PROPERTIES: dict[str, Any] = {
     "Size": NUMBER,
     "Fast": {"type": "boolean"},
     "Anything": {},
+    "Types": marked({"type": "array", "items": TEXT}, list="set", default=["audio", "video"]),
+    "Order": marked({"type": "array", "items": TEXT}, default=["first", "second"]),
+    "Log": marked({"type": "object", "properties": {"Level": TEXT, "Format": TEXT}}, default={"Level": "info"}),
+    "Processors": marked(
+        {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {name: {"type": "object", "properties": {"Of": TEXT}} for name in ("Lower", "Upper")},
+                "maxProperties": 1,
+            },
+        },
+        list="set",
+    ),
     "Mode": marked(TEXT, default="standard"),
     "Policy": {
         "type": "object",

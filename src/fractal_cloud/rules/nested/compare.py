@@ -146,12 +146,14 @@ class Comparison:
 
     def _below(self, path: Path, shape: Shape, declared: Any, actual: Any) -> Iterable[Difference] | None:
         """The differences inside a value; None where it is to be compared as a whole."""
-        if isinstance(declared, Mapping) and (actual is None or isinstance(actual, Mapping)):
+        is_left_out = actual is None and not is_nothing(declared)
+        seen = shape.marks.get("default") if is_left_out else actual
+        if isinstance(declared, Mapping) and (seen is None or isinstance(seen, Mapping)):
             if shape.kind == "object":
-                return self._in_object(path, shape, declared, actual or {})
-            return self._in_map(path, shape, declared, actual or {}) if shape.kind == "map" else None
+                return self._in_object(path, shape, declared, seen or {})
+            return self._in_map(path, shape, declared, seen or {}) if shape.kind == "map" else None
         if shape.kind == "list" and isinstance(declared, list | tuple):
-            ours, theirs = as_list(declared), as_list(actual)
+            ours, theirs = as_list(declared), as_list(seen)
             if ours is not None and theirs is not None:
                 return self._in_list(path, shape, ours, theirs, Difference(path, declared, actual))
         return None
@@ -213,10 +215,6 @@ class Comparison:
 
     def _is_list_different(self, path: Path, shape: Shape, ours: list[Any], theirs: list[Any]) -> bool:
         if shape.order == "ordered":
-            if not ours and not theirs:
-                return False
-            if not theirs and "default" in shape.marks:
-                return not is_same(shape, ours, None)
             below = (*path, ANY)
             return len(ours) != len(theirs) or any(
                 self.differs(below, shape.items, one, other) for one, other in zip(ours, theirs, strict=True)
@@ -284,9 +282,10 @@ def _whole_key(shape: Shape, value: Any, depth: int = 0) -> str:
     if is_nothing(value):
         return ""
     if shape.compare in _OF_LISTS and isinstance(value, Mapping) and shape.kind in ("object", "map"):
-        of_each = ((str(name), one) for name, one in value.items() if one is not None)
+        of_each = [(str(name), one) for name, one in value.items() if one is not None]
+        chosen = {name for name, one in of_each if isinstance(one, Mapping)}  # by being there it may say which it is
         inner = {name: _whole_key(shape.property(name), one, depth + 1) for name, one in of_each}
-        inner = {name: key for name, key in inner.items() if key or shape.kind == "map"}
+        inner = {name: key for name, key in inner.items() if key or shape.kind == "map" or name in chosen}
         return plain_key(inner) if inner else ""
     if shape.compare in _OF_LISTS and shape.kind == "list" and isinstance(value, list | tuple):
         keys = [_whole_key(shape.items, one, depth + 1) for one in value if one is not None]

@@ -193,6 +193,7 @@ _ARNS: Final[Paths] = {
         "MasterUserSecret.KmsKeyId",
         "PerformanceInsightsKMSKeyId",
     ),
+    "AWS::RDS::GlobalCluster": ("SourceDBClusterIdentifier",),  # its own pattern: a name or an ARN
     "AWS::S3Files::AccessPoint": ("FileSystemId",),
     "AWS::S3Files::FileSystem": ("KmsKeyId",),
     "AWS::SageMaker::EndpointConfig": (
