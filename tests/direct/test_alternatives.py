@@ -162,9 +162,20 @@ def test_a_schema_that_contains_itself_is_followed_to_an_end() -> None:
     node: dict[str, Any] = {"$ref": "#/$defs/Node"}
     root = {"$defs": {"Node": {"oneOf": [{"required": ["A"]}, {"required": ["B"], "properties": {"In": node}}]}}}
     deep: dict[str, Any] = {"B": 1}
-    for _ in range(20):
+    for _ in range(10):
         deep = {"B": 1, "In": deep}
     assert excluded(node, root, _values("A"), deep, {**deep, "A": 1}) == {"B", "In"}
     for _ in range(200):
         deep = {"B": 1, "In": deep}
     assert excluded(node, root, _values("A"), deep, {**deep, "A": 1}) == set(), "too deep to be understood"
+
+
+def test_a_schema_that_takes_too_long_takes_nothing_away() -> None:
+    both = [{"properties": {"X": {"$ref": "#/$defs/Node"}}, "required": ["X"]}] * 2
+    root = {"$defs": {"Node": {"oneOf": [*({**one} for one in both), *({**one} for one in both)]}}}
+    deep: dict[str, Any] = {}
+    for _ in range(12):
+        deep = {"X": deep}
+    schema = {"anyOf": [{"required": ["A"], **both[0]}, {"required": ["B"]}], **ONE}
+    declared = {"A": 1, "X": deep}
+    assert excluded(schema, root, declared, {"B": 1}, {"B": 1, **declared}) == set()

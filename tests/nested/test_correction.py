@@ -68,6 +68,35 @@ TABLE: list[tuple[Any, Any, list[str], Any, str]] = [
         "an element inserted into an ordered list",
     ),
     (
+        {
+            "Steps": [
+                {"Key": "x"},
+                {"Key": "a", "Size": 1},
+                {"Key": "b", "Size": 2},
+                {"Key": "y"},
+                {"Key": "c", "Size": 3},
+            ]
+        },
+        {"Steps": [{"Key": "a"}, {"Key": "b"}, {"Key": "c"}]},
+        ["Steps"],
+        {"Steps": [{"Key": "a", "Size": 1}, {"Key": "b", "Size": 2}, {"Key": "c", "Size": 3}]},
+        "elements inserted at two places of an ordered list: what stands between them is as it was",
+    ),
+    (
+        {"Steps": [{"Key": "c", "Size": 3}, {"Key": "a", "Size": 1}, {"Key": "b", "Size": 2}]},
+        {"Steps": [{"Key": "a"}, {"Key": "b"}, {"Key": "c"}]},
+        ["Steps"],
+        {"Steps": [{"Key": "a", "Size": 1}, {"Key": "b", "Size": 2}, {"Key": "c", "Size": 3}]},
+        "an ordered list in another order: each element keeps what nobody declared of it",
+    ),
+    (
+        {"Steps": [{"Key": "b", "Value": "2", "Size": 2}, {"Key": "a", "Value": "9", "Size": 1}, {"Key": "z"}]},
+        {"Steps": [{"Key": "a", "Value": "1"}, {"Key": "b", "Value": "2"}]},
+        ["Steps"],
+        {"Steps": [{"Key": "a", "Value": "1", "Size": 1}, {"Key": "b", "Value": "2", "Size": 2}]},
+        "one that also changed is found by its name",
+    ),
+    (
         {"Steps": [{"Key": "a", "Size": 1}, {"Key": "b", "Size": 2}]},
         {"Steps": [{"Key": "a"}, {"Key": "c"}]},
         ["Steps"],

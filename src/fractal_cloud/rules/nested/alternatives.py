@@ -10,11 +10,31 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
-from fractal_cloud.rules.nested.shape import DEEPEST, Json, branches, mapping, sequence
+from fractal_cloud.rules.nested.shape import Json, branches, mapping, sequence
 
 _CHOICES: Final = ("oneOf", "anyOf")
 _RULES: Final = (*_CHOICES, "maxProperties", "requiredXor", "dependentExcluded", "dependencies")
+_DEEPEST: Final = 32
+_MOST_VALUES: Final = 20_000
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {"object": (Mapping,), "array": (list, tuple)}
+
+
+class _TooMuchError(Exception):
+    """A schema and a value take too long to be told apart: then nothing is known."""
+
+
+class _Schema:
+    """What references lead into, and how much may still be looked at."""
+
+    def __init__(self, root: Json) -> None:
+        self.root = root
+        self._left = _MOST_VALUES
+
+    def count(self) -> None:
+        """Count one value that is looked at."""
+        self._left -= 1
+        if self._left < 0:
+            raise _TooMuchError
 
 
 def excluded(node: Any, root: Json, declared: Json, before: Json, after: Json) -> frozenset[str]:
@@ -22,14 +42,21 @@ def excluded(node: Any, root: Json, declared: Json, before: Json, after: Json) -
 
     ``before``: what it was made of. None where that was no better, or where it would be no better without them.
     """
+    try:
+        return _excluded(node, _Schema(root), declared, before, after)
+    except _TooMuchError:
+        return frozenset()
+
+
+def _excluded(node: Any, schema: _Schema, declared: Json, before: Json, after: Json) -> frozenset[str]:
     ours, rest = _there(declared), _there(after)
     found: set[str] = set()
-    for part in _parts(node, root):
+    for part in _parts(node, schema):
         for word in _RULES:
-            if word not in part or _Rule(word, part[word], root).holds(rest):
+            if word not in part:
                 continue
-            rule = _Rule(word, part[word], root)
-            if not (rule.holds(ours) and rule.holds(_there(before))):
+            rule = _Rule(word, part[word], schema)
+            if rule.holds(rest) or not (rule.holds(ours) and rule.holds(_there(before))):
                 continue
             dropped = rule.others(ours, rest.keys() - ours.keys())
             left = {name: one for name, one in rest.items() if name not in dropped}
@@ -42,10 +69,10 @@ def excluded(node: Any, root: Json, declared: Json, before: Json, after: Json) -
 class _Rule:
     """One word of a schema that says what may stand together."""
 
-    def __init__(self, word: str, said: Any, root: Json, depth: int = 0) -> None:
+    def __init__(self, word: str, said: Any, schema: _Schema, depth: int = 0) -> None:
         self._word = word
         self._said = said
-        self._root = root
+        self._schema = schema
         self._depth = depth + 1
 
     def holds(self, value: Json) -> bool:
@@ -69,8 +96,8 @@ class _Rule:
         said = self._said
         if self._word in _CHOICES:
             chosen = [one for one in sequence(said) if self._fits(one, declared)]
-            kept = {name for one in chosen for name in _named(one, self._root)}
-            return frozenset({name for one in sequence(said) for name in _named(one, self._root)} & {*names} - kept)
+            kept = {name for one in chosen for name in _named(one, self._schema)}
+            return frozenset({name for one in sequence(said) for name in _named(one, self._schema)} & {*names} - kept)
         if self._word == "maxProperties":
             return frozenset(names) if len(declared) == said else frozenset()
         if self._word == "requiredXor":
@@ -83,7 +110,7 @@ class _Rule:
     def _partners(self, others: Any) -> Iterator[str]:
         yield from (one for one in sequence(others) if isinstance(one, str))
         if isinstance(others, Mapping):
-            yield from _named(others, self._root)
+            yield from _named(others, self._schema)
 
     def _is_met(self, wanted: Any, value: Json) -> bool:
         if isinstance(wanted, Mapping):
@@ -91,15 +118,16 @@ class _Rule:
         return all(name in value for name in sequence(wanted))
 
     def _fits(self, node: Any, value: Any) -> bool:
-        return _fits(node, value, self._root, self._depth)
+        return _fits(node, value, self._schema, self._depth)
 
 
-def _fits(node: Any, value: Any, root: Json, depth: int) -> bool:
+def _fits(node: Any, value: Any, schema: _Schema, depth: int) -> bool:
     """Whether a value may be of a schema, as far as alternatives are told apart by it."""
-    return depth > DEEPEST or all(_fits_alone(part, value, root, depth) for part in _parts(node, root))
+    schema.count()
+    return depth > _DEEPEST or all(_fits_alone(part, value, schema, depth) for part in _parts(node, schema))
 
 
-def _fits_alone(node: Json, value: Any, root: Json, depth: int) -> bool:
+def _fits_alone(node: Json, value: Any, schema: _Schema, depth: int) -> bool:
     if not _is_kind(node.get("type"), value):
         return False
     if "const" in node and not _is_said(value, (node["const"],)):
@@ -107,21 +135,21 @@ def _fits_alone(node: Json, value: Any, root: Json, depth: int) -> bool:
     if "enum" in node and not _is_said(value, sequence(node["enum"])):
         return False
     if isinstance(value, Mapping):
-        return _fits_object(node, _there(value), root, depth)
+        return _fits_object(node, _there(value), schema, depth)
     if isinstance(value, list | tuple):
-        return all(_fits(node.get("items"), one, root, depth + 1) for one in value)
+        return all(_fits(node.get("items"), one, schema, depth + 1) for one in value)
     return True
 
 
-def _fits_object(node: Json, value: Json, root: Json, depth: int) -> bool:
+def _fits_object(node: Json, value: Json, schema: _Schema, depth: int) -> bool:
     known = mapping(node.get("properties"))
     if not all(name in value for name in sequence(node.get("required"))):
         return False
     if node.get("additionalProperties") is False and not node.get("patternProperties") and value.keys() - known.keys():
         return False
-    if not all(_fits(known[name], one, root, depth + 1) for name, one in value.items() if name in known):
+    if not all(_fits(known[name], one, schema, depth + 1) for name, one in value.items() if name in known):
         return False
-    return all(_Rule(word, node[word], root, depth).holds(value) for word in _RULES if word in node)
+    return all(_Rule(word, node[word], schema, depth).holds(value) for word in _RULES if word in node)
 
 
 def _is_kind(said: Any, value: Any) -> bool:
@@ -137,14 +165,14 @@ def _is_said(value: Any, said: Collection[Any]) -> bool:
     return str(value).casefold() in {str(one).casefold() for one in said}
 
 
-def _parts(node: Any, root: Json) -> Iterator[Json]:
+def _parts(node: Any, schema: _Schema) -> Iterator[Json]:
     """A schema and all that holds beside it: what it refers to, and ``allOf``."""
-    return branches(node, root, ("allOf",))
+    return branches(node, schema.root, ("allOf",))
 
 
-def _named(node: Any, root: Json) -> Iterator[str]:
+def _named(node: Any, schema: _Schema) -> Iterator[str]:
     """The names that an alternative speaks of."""
-    for part in branches(node, root):
+    for part in branches(node, schema.root):
         yield from (name for name in sequence(part.get("required")) if isinstance(name, str))
         yield from mapping(part.get("properties"))
 

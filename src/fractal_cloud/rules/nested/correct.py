@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fractal_cloud.rules.nested.alternatives import excluded
 from fractal_cloud.rules.nested.compare import Comparison, Match, as_list, element_of, is_skipped, keyed, with_keys
+from fractal_cloud.rules.nested.matching import MOST_PAIRS
 from fractal_cloud.rules.nested.path import ANY, Element, Path, Step, of_name
 from fractal_cloud.rules.nested.shape import Shape, shape_of
 
@@ -192,9 +193,8 @@ class _Correction:
         return [*kept, *(ours[at] for at in found.only_declared if at not in used)]
 
     def _brought_in_order(self, path: Path, shape: Shape, ours: list[Any], theirs: list[Any]) -> list[Any]:
+        """A list as it is declared, each element made of the one that it was: wherever that stands now."""
         below = (*path, ANY)
-        if len(ours) == len(theirs):
-            return [self._brought(below, shape.items, one, other) for one, other in zip(ours, theirs, strict=True)]
         first = 0
         while first < min(len(ours), len(theirs)) and not self._differs(below, shape, ours[first], theirs[first]):
             first += 1
@@ -202,7 +202,31 @@ class _Correction:
         most = min(len(ours), len(theirs)) - first
         while last < most and not self._differs(below, shape, ours[-1 - last], theirs[-1 - last]):
             last += 1
-        return [*theirs[:first], *ours[first : len(ours) - last], *theirs[len(theirs) - last :]]
+        between = self._brought_between(
+            below, shape, ours[first : len(ours) - last], theirs[first : len(theirs) - last]
+        )
+        return [*theirs[:first], *between, *theirs[len(theirs) - last :]]
+
+    def _brought_between(self, below: Path, shape: Shape, ours: list[Any], theirs: list[Any]) -> list[Any]:
+        partners: dict[int, int] = {}
+        left = list(range(len(theirs)))
+        if len(ours) * len(theirs) <= MOST_PAIRS:
+            for at, one in enumerate(ours):
+                same = next((there for there in left if not self._differs(below, shape, one, theirs[there])), None)
+                if same is not None:
+                    partners[at] = same
+                    left.remove(same)
+        rest = [at for at in range(len(ours)) if at not in partners]
+        named = {at: there for there, at in _of_one_name(ours, theirs, Match(partners, rest, left)).items()}
+        rest = [at for at in rest if at not in named]
+        left = [there for there in left if there not in named.values()]
+        partners |= named
+        if len(rest) == len(left):  # one that changed is where it was
+            partners |= zip(rest, left, strict=True)
+        return [
+            self._brought(below, shape.items, one, theirs[partners[at]]) if at in partners else one
+            for at, one in enumerate(ours)
+        ]
 
     def _differs(self, below: Path, shape: Shape, ours: Any, theirs: Any) -> bool:
         return self._comparison.differs(below, shape.items, ours, theirs)
