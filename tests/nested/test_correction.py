@@ -97,6 +97,13 @@ TABLE: list[tuple[Any, Any, list[str], Any, str]] = [
         "one that also changed is found by its name",
     ),
     (
+        {"Tags": [{"Key": "a"}, {"Key": "x"}], "Steps": [{"Key": "b"}, {"Key": "a"}]},
+        {"Tags": [{"Key": "a", "Names": []}], "Steps": [{"Key": "a", "Names": []}, {"Key": "b", "Names": []}]},
+        ["Steps", "Tags"],
+        {"Tags": [{"Key": "a"}], "Steps": [{"Key": "a"}, {"Key": "b"}]},
+        "an element that is as declared stays as it is, with nothing written into it",
+    ),
+    (
         {"Steps": [{"Key": "a", "Size": 1}, {"Key": "b", "Size": 2}]},
         {"Steps": [{"Key": "a"}, {"Key": "c"}]},
         ["Steps"],

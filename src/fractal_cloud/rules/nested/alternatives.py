@@ -15,7 +15,7 @@ from fractal_cloud.rules.nested.shape import Json, branches, mapping, sequence
 _CHOICES: Final = ("oneOf", "anyOf")
 _RULES: Final = (*_CHOICES, "maxProperties", "requiredXor", "dependentExcluded", "dependencies")
 _DEEPEST: Final = 32
-_MOST_VALUES: Final = 20_000
+_MOST_VALUES: Final = 5_000
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {"object": (Mapping,), "array": (list, tuple)}
 
 

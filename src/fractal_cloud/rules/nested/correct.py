@@ -186,11 +186,16 @@ class _Correction:
             if at in partners:
                 step: Step = element_of(shape, one) or ANY if shape.order == "keyed" else ANY
                 mine = with_keys(shape, ours[partners[at]]) if shape.order == "keyed" else ours[partners[at]]
-                kept.append(self._brought((*path, step), shape.items, mine, one))
+                kept.append(self._kept((*path, step), shape.items, mine, one))
             elif shape.has_others:
                 kept.append(one)
         used = set(partners.values())
         return [*kept, *(ours[at] for at in found.only_declared if at not in used)]
+
+    def _kept(self, path: Path, shape: Shape, declared: Any, actual: Any) -> Any:
+        """An element as it is declared; one that is so already stays as it is, but for what is never returned."""
+        is_same = _shown(shape, declared) == declared and not self._comparison.differs(path, shape, declared, actual)
+        return actual if is_same else self._brought(path, shape, declared, actual)
 
     def _brought_in_order(self, path: Path, shape: Shape, ours: list[Any], theirs: list[Any]) -> list[Any]:
         """A list as it is declared, each element made of the one that it was: wherever that stands now."""
@@ -224,7 +229,7 @@ class _Correction:
         if len(rest) == len(left):  # one that changed is where it was
             partners |= zip(rest, left, strict=True)
         return [
-            self._brought(below, shape.items, one, theirs[partners[at]]) if at in partners else one
+            self._kept(below, shape.items, one, theirs[partners[at]]) if at in partners else one
             for at, one in enumerate(ours)
         ]
 
