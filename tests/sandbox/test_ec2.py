@@ -178,3 +178,11 @@ def test_a_dry_run_changes_nothing(person: Tools) -> None:
         person.ec2.create_vpc(CidrBlock="10.0.0.0/16", DryRun=True)
     assert error_of(refused) == ("DryRunOperation", 412)
     assert all(vpc["IsDefault"] for vpc in person.ec2.describe_vpcs()["Vpcs"])
+
+
+def test_windows_is_the_only_platform_that_is_named(person: Tools) -> None:
+    images = person.ec2.describe_images()["Images"]
+    assert {(one.get("Platform"), one["PlatformDetails"]) for one in images} == {
+        (None, "Linux/UNIX"),
+        ("windows", "Windows"),
+    }

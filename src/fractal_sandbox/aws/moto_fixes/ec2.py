@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from moto.core.types import Base64EncodedString
+from moto.ec2.models.amis import Ami
 from moto.ec2.models.elastic_network_interfaces import NetworkInterface
 
 from fractal_sandbox.aws.answer import Answer, AwsError, read, written
@@ -36,6 +37,25 @@ def _association(interface: NetworkInterface) -> dict[str, Any]:
 
 
 setattr(NetworkInterface, "association", property(_association))  # noqa: B010  # assigned, it would be no property
+
+
+def _platform(image: Ami) -> str | None:
+    """moto says `Linux/UNIX` of some images, and so of their machines; AWS names Windows alone, or nothing."""
+    known = vars(image).get("platform")
+    return known if known == "windows" else None
+
+
+def _set_platform(image: Ami, platform: str | None) -> None:
+    vars(image)["platform"] = platform
+
+
+def _platform_details(image: Ami) -> str:
+    """moto leaves it out; AWS says it of every image."""
+    return "Windows" if image.platform else "Linux/UNIX"
+
+
+setattr(Ami, "platform", property(_platform, _set_platform))  # noqa: B010
+setattr(Ami, "platform_details", property(_platform_details))  # noqa: B010
 
 
 @fix("ec2", "CreateTags")
