@@ -10,6 +10,7 @@ from typing import Any
 
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.tag_rules import ignored_keys, tag_key, tag_path
+from fractal_cloud.rules.known_fields import known_fields
 from fractal_cloud.rules.nested.amounts import network, quantity
 from fractal_cloud.rules.nested.compare import Comparison
 from fractal_cloud.rules.nested.path import Path, is_covered, of_name, root, written
@@ -26,6 +27,8 @@ class ComparedType:
 
     def __init__(self, facts: TypeFacts) -> None:
         properties: Mapping[str, Any] = facts.parameter_schema.get("properties", {})
+        self._properties = properties
+        self._definitions: Mapping[str, Any] = facts.parameter_schema.get("$defs") or {}
         facts_of = {name: facts.parameter_facts(name) for name in properties}
         self.compare: dict[str, str] = {name: found.get("compare", "exact") for name, found in facts_of.items()}
         self.immutable = frozenset(name for name, found in facts_of.items() if found.get("immutable"))
@@ -63,6 +66,10 @@ class ComparedType:
     @cached_property
     def _write_only_places(self) -> tuple[Path, ...]:
         return tuple(of_name(name) for name in sorted(self.write_only))
+
+    def known(self, name: str, value: Any) -> Any:
+        """An actual value without what its parameter's schema has no name for: a cloud may be newer than this."""
+        return known_fields(self._properties.get(name) or {}, self._definitions, value)
 
     def is_immutable(self, name: str) -> bool:
         """Whether the cloud cannot change in place what a drift names."""
@@ -136,6 +143,7 @@ def find_drift(
             continue
         if name in compared.grows and _has_grown(value, seen, actual.get(compared.grows[name])):
             continue
+        seen = compared.known(name, seen)
         how = compared.compare.get(name, "exact")
         if how == "entries":
             seen = _declared_entries(value, seen)
