@@ -10,22 +10,15 @@ from functools import cache
 from pathlib import Path
 
 from fractal_sandbox.vsphere import simulator
+from tests.vendors.aws_contract import AwsContract
 from tests.vendors.contract import Contract, Exchange
+from tests.vendors.kubernetes_contract import KubernetesContract
 from tests.vendors.soap import translated
-from tests.vendors.tables import aruba, aws, hetzner, kubernetes, vsphere
 
 TABLES = Path(os.environ.get("FRACTAL_VENDORS_TABLES", "/nowhere"))
 RECORDINGS = Path(os.environ.get("FRACTAL_RECORDINGS", "/nowhere"))
 
 CLOUDS = ("aruba", "aws", "azure", "gcp", "hetzner", "kubernetes", "oci", "vsphere")
-# From packages that the project's own environment has.
-MADE_HERE = {
-    "aruba": aruba.make,
-    "aws": aws.make,
-    "hetzner": hetzner.make,
-    "kubernetes": kubernetes.make,
-    "vsphere": vsphere.make,
-}
 PREFIX = re.compile(r"^/as/(agent|person)(?=/)")  # how a sandbox's cluster is asked for
 # What a sandbox answers beside the vendor's API, and whose contract that is.
 ELSEWHERE = {
@@ -49,18 +42,31 @@ def why_not(cloud: str) -> str:
 
 @cache
 def contract(cloud: str) -> Contract:
-    """Return the vendor's contract; raises where ``make test-vendors`` has not prepared it."""
-    made = MADE_HERE.get(cloud)
-    return Contract(cloud, made() if made else json.loads((TABLES / f"{cloud}.json").read_text()))
+    """Return the vendor's contract; raises where ``make test-vendors`` has not prepared it.
+
+    What the recordings say of the API itself, such as which custom kinds there are, is part of it.
+    """
+    if cloud == "aws":
+        made: Contract = AwsContract()
+    else:
+        table = json.loads((TABLES / f"{cloud}.json").read_text())
+        made = KubernetesContract(cloud, table) if cloud == "kubernetes" else Contract(cloud, table)
+    for one in _recorded(cloud, containing=made.learns_from) if made.learns_from else ():
+        made.learn(one)
+    return made
 
 
 def exchanges(cloud: str) -> Iterator[Exchange]:
     """Return what was recorded of a cloud, but for what is another protocol."""
-    for path in sorted(RECORDINGS.glob("*.jsonl")):
+    for exchange in _recorded(cloud):
+        yield translated(contract(cloud), exchange) if cloud == "vsphere" else exchange
+
+
+def _recorded(cloud: str, containing: str = "") -> Iterator[Exchange]:
+    for path in sorted(RECORDINGS.glob(f"{cloud}[.-]*.jsonl")):  # a second cluster is one too
         with path.open() as lines:
-            for line in lines:
+            for line in (one for one in lines if containing in one):
                 found = json.loads(line)
-                if found["cloud"].partition("-")[0] == cloud:  # a second cluster is one too
-                    exchange = Exchange(**{**found, "target": PREFIX.sub("", found["target"])})
-                    if not ELSEWHERE[cloud].fullmatch(exchange.path):
-                        yield translated(contract(cloud), exchange) if cloud == "vsphere" else exchange
+                exchange = Exchange(**{**found, "target": PREFIX.sub("", found["target"])})
+                if not ELSEWHERE[cloud].fullmatch(exchange.path):
+                    yield exchange

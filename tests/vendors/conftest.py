@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -26,6 +27,6 @@ def count() -> Callable[[str, str, int], None]:
     def noted(cloud: str, column: str, number: int) -> None:
         folder = RECORDINGS / "figures"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{cloud}.{column}.json").write_text(json.dumps(number))
+        (folder / f"{cloud}.{quote(column, safe=' ')}.json").write_text(json.dumps(number))
 
     return noted

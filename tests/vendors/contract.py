@@ -36,7 +36,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request with its answer, as recorded; ``answer`` is None where it has no end (a watch)."""
+    """A request with its answer, as recorded; ``answer`` is None where it has no end (a watch), or is not the vendor's.
+
+    ``before``: what the recorder read last of the resource that a patch of Cloud Control changes.
+    """
 
     cloud: str
     actor: str
@@ -48,6 +51,7 @@ class Exchange:
     answerHeaders: Mapping[str, str]  # noqa: N815 -- as it stands in the recording
     answer: str | None
     times: int = 1
+    before: str | None = None
 
     @property
     def path(self) -> str:
@@ -59,7 +63,9 @@ class Exchange:
 
 
 class Contract:
-    """What one vendor's API accepts and answers. ``base``: what stands in front of every path of the table."""
+    """What one vendor's API accepts and answers. ``learns_from``: what stands in exchanges that say more of the API."""
+
+    learns_from = ""
 
     def __init__(self, cloud: str, table: Mapping[str, Any]) -> None:
         self.cloud = cloud
@@ -75,9 +81,16 @@ class Contract:
             key=lambda pair: (-_literal(pair[1]["path"]), pair[1]["path"]),
         )
         self._validator = cache(self._made_validator)
+        self._found = cache(self._find)
+
+    def learn(self, exchange: Exchange) -> None:
+        """Note what an exchange says of the API itself, such as which types there are; most have nothing of that."""
 
     def operation_of(self, method: str, path: str) -> Mapping[str, Any] | None:
         """Which operation a request asks for; the path with the fewest open words decides."""
+        return self._found(method, path)
+
+    def _find(self, method: str, path: str) -> Mapping[str, Any] | None:
         for pattern, one in self._patterns:
             if one["method"] == method and pattern.fullmatch(path):
                 found: Mapping[str, Any] = one
@@ -110,7 +123,7 @@ class Contract:
     def faults(self, schema: Mapping[str, Any], value: Any, *, is_request: bool = False) -> list[tuple[str, str]]:
         """Hold a value against a schema of this table."""
         validator = self._validator(json.dumps(schema, sort_keys=True))
-        return sorted({pair for error in validator.iter_errors(value) for pair in _said(error, is_request=is_request)})
+        return sorted({pair for error in validator.iter_errors(value) for pair in said(error, is_request=is_request)})
 
     # --- parts of an exchange
 
@@ -160,7 +173,7 @@ class Contract:
         if found.get("isLong") and exchange.status == 202:
             named = {"location", "azure-asyncoperation"} & set(exchange.answerHeaders)
             yield from () if named else [("header Location", "missing: nobody could follow the operation")]
-        schema = self.errors if exchange.status >= 400 else found["answers"][str(exchange.status)]
+        schema = self._answered(found, exchange)
         if schema is None or schema == {} or exchange.method == "HEAD":
             return
         if schema.get("isEmpty"):
@@ -178,6 +191,11 @@ class Contract:
             yield "body", "is no JSON"
             return
         yield from self.faults(schema, value)
+
+    def _answered(self, found: Mapping[str, Any], exchange: Exchange) -> Mapping[str, Any] | None:
+        """The schema of an answer; None where nothing is said of it."""
+        schema: Mapping[str, Any] | None = found["answers"].get(str(exchange.status))
+        return self.errors if exchange.status >= 400 else schema
 
     def _made_validator(self, schema: str) -> Draft202012Validator:
         made: Draft202012Validator = self._form({"$defs": self.schemas, **json.loads(schema)})
@@ -214,7 +232,8 @@ def _order(validator: Any, names: list[str], value: Any, schema: Any) -> Iterato
             return
 
 
-def _said(error: ValidationError, *, is_request: bool) -> Iterator[tuple[str, str]]:
+def said(error: ValidationError, *, is_request: bool) -> Iterator[tuple[str, str]]:
+    """Say where something is wrong, and what, without ids and numbers."""
     where = ".".join("[]" if isinstance(part, int) else _plain(str(part)) for part in error.absolute_path)
     start = f"{where}." if where else ""
     schema: Mapping[str, Any] = error.schema if isinstance(error.schema, Mapping) else {}
@@ -237,7 +256,7 @@ def _said(error: ValidationError, *, is_request: bool) -> Iterator[tuple[str, st
     elif error.validator in ("anyOf", "oneOf"):
         nearest = _nearest(error)
         yield from () if nearest else [(where, "fits none of its forms")]
-        yield from (pair for one in nearest for pair in _said(one, is_request=is_request))
+        yield from (pair for one in nearest for pair in said(one, is_request=is_request))
     else:
         yield where, f"breaks {error.validator} {rule!r}"
 

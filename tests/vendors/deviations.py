@@ -44,10 +44,10 @@ DEVIATIONS = (
     Deviation(
         "aws",
         "answer",
-        "ec2.*Instances",
-        "*Instances.[].Platform",
+        "ec2.*",
+        "*.[].Platform",
         "'windows' is no value of it",
-        "EC2 itself answers it in small letters, as moto does; the product does not read it",
+        "EC2 itself answers it in small letters, of machines and images, as moto does; the product does not read it",
     ),
     Deviation(
         "aws",

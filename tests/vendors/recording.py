@@ -1,8 +1,9 @@
 """A plugin of pytest that records what is asked of the sandboxes and what they answer: ``-p tests.vendors.recording``.
 
-It sees requests where they arrive, so it needs nothing of the tests that send them, nor of the sandboxes. Answers that
-a test has spoiled by a knob are left out: no vendor promises them. What is the same but for ids and times is kept once,
-with its number. Whether an exchange is as the vendor says does not belong here.
+It sees requests where they arrive, so it needs nothing of the tests that send them, nor of the sandboxes. Only tests of
+what every type does in its life, and of what is peculiar to each provider's, are recorded (`RECORDED`): the rest of a
+suite repeats it. Answers that a test has spoiled by a knob are left out: no vendor promises them. What is the same but
+for ids and times is kept once, with its number. Whether an exchange is as the vendor says does not belong here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,18 @@ from fractal_sandbox.http_server import Environ, StartResponse
 from tests.vendors.interposing import interpose
 
 FOLDER = Path(os.environ["FRACTAL_RECORDINGS"])
+RECORDED = re.compile(r"tests/(linking|offers/(\w+/.*|test_contract\.py$))")
+"""The folders and files whose tests are recorded, from the root of the repository."""
+ROOT = Path(__file__).parents[2]
 _PASSING = re.compile(rb"[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\dT[\d:.]+|[0-9a-f]{8,}|\d+")
 _this = threading.local()
 
 
 class Recordings:
-    """All exchanges of this process, each kind once."""
+    """All exchanges of this process, each kind once. ``is_open``: while a test runs that is recorded."""
 
     def __init__(self) -> None:
+        self.is_open = False
         self._lock = threading.Lock()
         self._found: dict[bytes, dict[str, Any]] = {}
 
@@ -48,10 +53,37 @@ class Recordings:
             kept["times"] += 1
 
     def write(self, folder: Path) -> None:
-        """Write them to a file of this process."""
+        """Write them to files of this process, one for each cloud."""
         folder.mkdir(parents=True, exist_ok=True)
-        with self._lock, (folder / f"{os.getpid()}.jsonl").open("w") as file:
-            file.writelines(json.dumps(one) + "\n" for one in self._found.values())
+        with self._lock:
+            clouds: dict[str, list[dict[str, Any]]] = {}
+            for one in self._found.values():
+                clouds.setdefault(one["cloud"], []).append(one)
+            for cloud, several in clouds.items():
+                with (folder / f"{cloud}.{os.getpid()}.jsonl").open("w") as file:
+                    file.writelines(json.dumps(one) + "\n" for one in several)
+
+
+class LastReads:
+    """What Cloud Control's clients read last of each resource: a patch is applied to it, so it is kept with it."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str, str], str] = {}
+
+    def with_last(self, exchange: dict[str, Any]) -> dict[str, Any]:
+        """Return an exchange with what a patch is applied to; note what a read shows."""
+        operation = exchange["target"].removeprefix("/cloudcontrol.")
+        if operation not in ("GetResource", "UpdateResource") or exchange["status"] >= 300:
+            return exchange
+        sent = json.loads(exchange["body"])
+        key = (exchange["actor"], sent["TypeName"], sent["Identifier"])
+        if operation == "UpdateResource":
+            return {**exchange, "before": self._seen.pop(key, None)}
+        if exchange["answer"] is None:  # not as AWS documents it
+            self._seen.pop(key, None)
+        else:
+            self._seen[key] = json.loads(exchange["answer"])["ResourceDescription"]["Properties"]
+        return exchange
 
 
 class ThroughBoto:
@@ -66,6 +98,7 @@ class ThroughBoto:
         self._numbers = itertools.count()
         self._asked: dict[str, tuple[OperationModel, str]] = {}
         self._parameters = threading.local()
+        self._reads = LastReads()
 
     def listen(self) -> None:
         """Note operations and parameters where every client of this process sends them."""
@@ -74,11 +107,14 @@ class ThroughBoto:
 
         @wraps(calls)
         def calling(client: Any, operation: str, parameters: Any) -> Any:
-            self._parameters.text = json.dumps(parameters, default=str)
+            if recordings.is_open:
+                self._parameters.text = json.dumps(parameters, default=str)
             return calls(client, operation, parameters)
 
         @wraps(sends)
         def sending(endpoint: Endpoint, operation: OperationModel, request: Any) -> Any:
+            if not recordings.is_open:
+                return sends(endpoint, operation, request)
             number = str(next(self._numbers))
             self._asked[number] = (operation, getattr(self._parameters, "text", "{}"))
             request["headers"][self.HEADER] = number
@@ -102,7 +138,7 @@ class ThroughBoto:
         parsed = parser.parse(answer, operation.output_shape)  # type: ignore[arg-type]
         parsed.pop("ResponseMetadata", None)
         service = operation.service_model.service_name
-        return {
+        exchange = {
             **raw,
             "method": "POST",
             "target": f"/{service}.{operation.name}",
@@ -110,8 +146,9 @@ class ThroughBoto:
             "body": parameters,
             "status": 200 if raw["status"] < 300 else raw["status"],
             "answerHeaders": {},
-            "answer": json.dumps(parsed, default=str),
+            "answer": None if _this.is_reshaped else json.dumps(parsed, default=str),
         }
+        return self._reads.with_last(exchange) if service == "cloudcontrol" else exchange
 
 
 recordings = Recordings()
@@ -125,6 +162,15 @@ def pytest_configure() -> None:
     interpose(_recorded)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Record while a test runs that is recorded, with its fixtures."""
+    recordings.is_open = bool(RECORDED.match(item.path.relative_to(ROOT).as_posix()))
+    found = yield
+    recordings.is_open = False
+    return found
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write what was recorded; a process that only distributes tests has nothing to write."""
     if not session.config.getoption("numprocesses", default=None) or hasattr(session.config, "workerinput"):
@@ -132,7 +178,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _note_knobs() -> None:
-    """Note who calls, and whether a knob has spoiled the answer."""
+    """Note who calls, and whether a knob has spoiled the answer, or brings it in a shape that no schema knows."""
 
     def note(name: str) -> None:
         original: Callable[..., Any] = getattr(fault_injection.Knobs, name)
@@ -141,6 +187,7 @@ def _note_knobs() -> None:
         def noting(self: fault_injection.Knobs, call: Any, *more: Any) -> Any:
             answer = original(self, call, *more)
             _this.actor = call.actor
+            _this.is_reshaped = self.reshape is not None and call.service == "cloudcontrol"
             if answer is not None and answer != (more[0] if more else None):
                 _this.spoiled = True
             return answer
@@ -153,7 +200,10 @@ def _note_knobs() -> None:
 
 def _recorded(cloud: str, app: Any) -> Any:
     def record(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        _this.actor, _this.spoiled = "", False
+        if not recordings.is_open:
+            found: Iterable[bytes] = app(environ, start_response)
+            return found
+        _this.actor, _this.spoiled, _this.is_reshaped = "", False, False
         seen: list[Any] = []
 
         def noting(status: str, headers: list[tuple[str, str]]) -> object:
@@ -177,8 +227,8 @@ def _recorded(cloud: str, app: Any) -> Any:
             }
             if cloud != "aws":
                 recordings.add(exchange)
-            elif (found := through_boto.exchange(exchange)) is not None:
-                recordings.add(found)
+            elif (in_words := through_boto.exchange(exchange)) is not None:
+                recordings.add(in_words)
         return answer
 
     return record

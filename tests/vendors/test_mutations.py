@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,6 +66,27 @@ def drop(*path: Any) -> Change:
     return change
 
 
+def within(name: str, change: Change, *, of_type: str = "") -> Change:
+    """Change a JSON document that a field holds as a text, as Cloud Control's do; of one resource type alone."""
+
+    def changed(body: Any) -> None:
+        if of_type and body["TypeName"] != of_type:
+            raise LookupError(of_type)
+        *path, last = name.split(".")
+        for part in path:
+            body = body[part]
+        document = json.loads(body[last])
+        change(document)
+        body[last] = json.dumps(document)
+
+    return changed
+
+
+def then(operation: Mapping[str, Any]) -> Change:
+    """Add an operation to a patch."""
+    return lambda patch: patch.append(operation)
+
+
 def with_query(more: str) -> Callable[[Exchange], Exchange]:
     """Ask for something else, too."""
     return lambda one: replace(one, target=f"{one.target}{'&' if '?' in one.target else '?'}{more}")
@@ -74,6 +95,10 @@ def with_query(more: str) -> Callable[[Exchange], Exchange]:
 VM = "compute.v2024_11_01.VirtualMachinesOperations"
 SERVER = "compute-provider_v1.1.post /{projectId}/providers/Aruba.Compute/cloudServers"
 CREATE, COLLECT = "Folder.CreateVM_Task", "PropertyCollector.RetrievePropertiesEx"
+QUEUE = "AWS::SQS::Queue"
+MADE, CHANGED, SHOWN_BY = "DesiredState", "PatchDocument", "ResourceDescription.Properties"
+CUSTOM = "CustomObjectsApi.{}_namespaced_custom_object"
+WIDGETS = "shop.example.v1.widgets"
 DEVICE = ("config", "deviceChange", 0, "device")
 ASKED, SHOWN = ("specSet", 0, "propSet", 0, "pathSet"), ("returnval", "objects", 0, "propSet")
 MUTATIONS = (
@@ -89,6 +114,77 @@ MUTATIONS = (
     Mutation("aws", "ec2.CreateVpc", "is no value of it", sent=put("InstanceTenancy", value="mine")),
     Mutation(
         "aws", "rds.DescribeDBInstances", "is a str", answered=put("DBInstances", 0, "AllocatedStorage", value="20")
+    ),
+    Mutation("aws", "sqs.SetQueueAttributes", "is a int", sent=put("Attributes", "VisibilityTimeout", value=9)),
+    Mutation("aws", "cloudcontrol.CreateResource", "no such type", sent=put("TypeName", value="AWS::SQS::Kueue")),
+    Mutation("aws", "cloudcontrol.CreateResource", "unknown field", sent=within(MADE, put("Colour", value="red"))),
+    Mutation(
+        "aws",
+        "cloudcontrol.CreateResource",
+        "is read-only",
+        sent=within(MADE, put("Arn", value="arn:aws:sqs:::q"), of_type=QUEUE),
+    ),
+    Mutation(
+        "aws",
+        "cloudcontrol.CreateResource",
+        "is a str",
+        sent=within(MADE, put("VisibilityTimeout", value="9"), of_type=QUEUE),
+    ),
+    Mutation("aws", "cloudcontrol.CreateResource", "is no JSON object", sent=put("DesiredState", value="[]")),
+    Mutation(
+        "aws",
+        "cloudcontrol.CreateResource",
+        "RuleAction: breaks enumCaseInsensitive",
+        sent=within(MADE, put("RuleAction", value="maybe"), of_type="AWS::EC2::TrafficMirrorFilterRule"),
+    ),
+    Mutation("aws", "cloudcontrol.UpdateResource", "is no patch", sent=put("PatchDocument", value='[{"op": "set"}]')),
+    Mutation(
+        "aws",
+        "cloudcontrol.UpdateResource",
+        "unknown field",
+        sent=within(CHANGED, then({"op": "add", "path": "/Colour", "value": "red"})),
+    ),
+    Mutation(
+        "aws",
+        "cloudcontrol.UpdateResource",
+        "cannot be applied",
+        sent=within(CHANGED, then({"op": "remove", "path": "/NotThere"})),
+    ),
+    Mutation(
+        "aws",
+        "cloudcontrol.UpdateResource",
+        "cannot be changed",
+        sent=within(CHANGED, then({"op": "add", "path": "/QueueName", "value": "other"}), of_type=QUEUE),
+    ),
+    Mutation(
+        "aws",
+        "cloudcontrol.UpdateResource",
+        "is read-only",
+        sent=within(CHANGED, then({"op": "add", "path": "/Arn", "value": "other"}), of_type=QUEUE),
+    ),
+    Mutation(
+        "aws",
+        "cloudcontrol.UpdateResource",
+        "VisibilityTimeout: is a str",
+        sent=within(CHANGED, then({"op": "add", "path": "/VisibilityTimeout", "value": "9"}), of_type=QUEUE),
+    ),
+    Mutation(
+        "aws",
+        "cloudcontrol.GetResource",
+        "unknown field",
+        answered=within(SHOWN_BY, put("Colour", value="red")),
+    ),
+    Mutation(
+        "aws",
+        "cloudcontrol.GetResource",
+        "is write-only",
+        answered=within(SHOWN_BY, put("Code", value={"ZipFile": "x"}), of_type="AWS::Lambda::Function"),
+    ),
+    Mutation(
+        "aws",
+        "cloudcontrol.GetResource",
+        "identifying properties",
+        answered=put("ResourceDescription", "Identifier", value="another"),
     ),
     Mutation("azure", f"{VM}.create_or_update", "unknown field", sent=put("properties", "vmSize", value="B1")),
     Mutation("azure", f"{VM}.create_or_update", "missing", sent=drop("location")),
@@ -127,6 +223,38 @@ MUTATIONS = (
         "spec.replicas",
         answered=put("spec", "replicas", value="2"),
     ),
+    Mutation("kubernetes", "BatchV1Api.read_namespaced_cron_job", "spec.schedule", answered=drop("spec", "schedule")),
+    Mutation(
+        "kubernetes",
+        "BatchV1Api.create_namespaced_cron_job",
+        "unknown field",
+        sent=put("spec", "timezone", value="Etc/UTC"),
+    ),
+    Mutation(
+        "kubernetes",
+        "CoreV1Api.list_namespaced_config_map",
+        "items.[].data: unknown field",
+        answered=put("items", 0, "data", value={}),
+    ),
+    Mutation(
+        "kubernetes",
+        f"{CUSTOM.format('create')} {WIDGETS}",
+        "no such operation",
+        exchange=lambda one: replace(one, target=one.target.replace("shop.example", "shop.elsewhere")),
+    ),
+    Mutation(
+        "kubernetes",
+        f"{CUSTOM.format('create')} {WIDGETS}",
+        "no such operation",
+        exchange=lambda one: replace(one, target=one.target.replace("/namespaces/default", "")),
+    ),
+    Mutation(
+        "kubernetes",
+        f"{CUSTOM.format('create')} {WIDGETS}",
+        "spec.colour: unknown field",
+        sent=put("spec", "colour", value="red"),
+    ),
+    Mutation("kubernetes", f"{CUSTOM.format('get')} {WIDGETS}", "spec.size", answered=put("spec", "size", value="3")),
     Mutation("oci", "VirtualNetworkClient.create_vcn", "missing", sent=drop("compartmentId")),
     Mutation("oci", "ComputeClient.get_instance", "is no value of it", answered=put("lifecycleState", value="UP")),
     Mutation(
@@ -171,12 +299,12 @@ def test_a_planted_fault_is_found(mutation: Mutation) -> None:
         if (found := whole.operation_of(one.method, one.path)) and found["name"] == mutation.operation
     )
     for one in fitting:
-        if one.status >= 300:
-            continue
+        if one.status >= 300 or (mutation.operation == "cloudcontrol.UpdateResource" and one.before is None):
+            continue  # refused, or of a resource that nobody had read
         try:
             planted = mutation.planted(one)
-        except (LookupError, TypeError):
-            continue  # an answer without such an item
+        except (LookupError, TypeError, ValueError):
+            continue  # an answer without such an item, or in a shape that is nobody's contract
         problems = [*whole.request_problems(planted), *whole.answer_problems(planted)]
         new = [problem for problem in problems if not any(known.covers(problem) for known in DEVIATIONS)]
         assert any(mutation.found in str(problem) for problem in new), f"not found; found: {new}"

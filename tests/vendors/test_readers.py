@@ -25,6 +25,7 @@ from fractal_cloud.model.errors import CloudError
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.offers.offer import AnyOffer, Query
 from fractal_cloud.offers.registry import installed
+from fractal_cloud.rules.drift import ComparedType, find_drift
 from fractal_sandbox import Sandbox
 from fractal_sandbox.http_server import Environ, StartResponse
 from tests.offers.suites import kinds
@@ -158,6 +159,7 @@ class Subject:
     """One resource that stands, and the offer's own reads of it."""
 
     provider: str
+    type: str
     offer: AnyOffer
     cloud: Any
     query: Query
@@ -186,7 +188,7 @@ def subject(
         shown = stage.world.component(LIVE_SYSTEM, str(stage.example.declaration["id"]))
         declared = stage.example.declaration["parameters"]
         watched = isolated(offer, Watchdog(60.0))
-        yield Subject(suite.provider, watched, cloud, query, shown["resourceId"], declared)
+        yield Subject(suite.provider, kind.type, watched, cloud, query, shown["resourceId"], declared)
 
 
 @pytest.mark.timeout(300)
@@ -225,7 +227,7 @@ def _read_both_ways(subject: Subject, way: Way, before: Sighting) -> None:
             errors = [str(one.error) for one in found if isinstance(one, UnreadItem)]
             same = [one for one in found if isinstance(one, Sighting) and one.resource_id == before.resource_id]
             assert len(same) == 1, f"{way}: {errors or error}"
-            assert way not in UNCHANGED or _declared(subject, same[0], before) == _declared(subject, before, same[0])
+            assert way not in UNCHANGED or _drift(subject, same[0], before) == _drift(subject, before, same[0])
 
 
 def _outcome(read: Callable[[], Any]) -> tuple[list[Any], str]:
@@ -237,8 +239,9 @@ def _outcome(read: Callable[[], Any]) -> tuple[list[Any], str]:
     return found if isinstance(found, list) else [found], ""
 
 
-def _declared(subject: Subject, sighting: Sighting, other: Sighting) -> dict[str, Any]:
-    """The actual values of what is declared, as far as both have them: lists leave some out."""
-    return {
-        name: sighting.actual[name] for name in subject.declared if name in sighting.actual and name in other.actual
-    }
+def _drift(subject: Subject, sighting: Sighting, other: Sighting) -> dict[str, Any]:
+    """What of the declaration has drifted, as far as both have it: lists leave some out."""
+    offer = installed()[subject.type]
+    shown, known = (offer.as_declared(one, subject.declared, {}).actual for one in (sighting, other))
+    compared = ComparedType(offer.facts())
+    return find_drift(compared, subject.declared, {name: one for name, one in shown.items() if name in known})

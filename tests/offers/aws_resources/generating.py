@@ -145,8 +145,8 @@ class Values:
         found = self._resolved(schema)
         if "const" in found:
             return found["const"]
-        if found.get("enum"):
-            return self._random.choice([one for one in found["enum"] if one is not None])
+        if values := found.get("enum") or found.get("enumCaseInsensitive"):
+            return self._random.choice([one for one in values if one is not None])
         return self._of_kind(self._kind(found), found, path, depth)
 
     def _of_kind(self, kind: str, schema: Schema, path: str, depth: int) -> Any:

@@ -7,20 +7,40 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from kubernetes.client import models
+from kubernetes.client import api, models
 from pydantic import TypeAdapter
 
 from tests.vendors.tables.form import Operation, Schema, operation, ref, table
 
-MODULES = ("core_v1", "apps_v1", "networking_v1", "storage_v1", "apiextensions_v1", "custom_objects", "version")
-WANTED = re.compile(
-    r"/(namespaces|persistentvolumeclaims|persistentvolumes|pods|secrets|services|serviceaccounts|configmaps|deployments"
-    r"|networkpolicies|storageclasses|customresourcedefinitions|scale|status|\{plural\})(/\{\w+\})?$|^/version/?$"
+UNSTABLE = re.compile(r"_v\d+(alpha|beta)\d+_api$")
+MODELS = frozenset(name for name in dir(models) if inspect.isclass(getattr(models, name)))
+KINDS = re.compile(r"(\w*?)(V1|V2)(?!alpha|beta)|CoreV1|EventsV1|VersionInfo")
+ALSO = [ref(name) for name in ("PartialObjectMetadata", "PartialObjectMetadataList", "partial.V1ObjectMeta")]
+"""Schemas that no operation of the client's leads to."""
+DOCUMENT = operation(
+    "OpenApi.document",
+    "GET",
+    "/openapi/v3/{rest}",
+    query={"hash": {"type": "string"}},
+    answers={
+        "200": {
+            "type": "object",
+            "required": ["openapi", "info", "paths"],
+            "properties": {
+                "openapi": {"type": "string", "pattern": r"^3\.\d+\.\d+$"},
+                "info": {"type": "object", "required": ["title", "version"]},
+                "paths": {"type": "object"},
+                "components": {"type": "object"},
+            },
+        }
+    },
 )
+"""One group's own document, which the client does not ask for: what OpenAPI demands of every document."""
 PATCHES = (
     "application/json",
     "application/json-patch+json",
@@ -52,26 +72,47 @@ OWN: dict[str, Schema] = {
             "metadata": {"anyOf": [ref("V1ObjectMeta"), ref("V1ListMeta")]},
         },
     },
+    "PartialObjectMetadata": {
+        "type": "object",
+        "required": ["apiVersion", "kind", "metadata"],
+        "additionalProperties": False,
+        "properties": {
+            "apiVersion": {"const": "meta.k8s.io/v1"},
+            "kind": {"const": "PartialObjectMetadata"},
+            "metadata": ref("V1ObjectMeta"),
+        },
+    },
+    "PartialObjectMetadataList": {
+        "type": "object",
+        "required": ["apiVersion", "kind", "metadata", "items"],
+        "additionalProperties": False,
+        "properties": {
+            "apiVersion": {"const": "meta.k8s.io/v1"},
+            "kind": {"const": "PartialObjectMetadataList"},
+            "metadata": ref("V1ListMeta"),
+            "items": {"type": "array", "items": ref("PartialObjectMetadata")},
+        },
+    },
 }
-"""RFC 6902, and what every object has."""
+"""RFC 6902, what every object has, and the form in which a server answers who asks for metadata alone."""
 
 
 def make() -> dict[str, Any]:
     """Return the whole table."""
-    found: list[Operation] = []
-    for module in MODULES:
-        api = importlib.import_module(f"kubernetes.client.api.{module}_api")
-        for group in vars(api).values():
-            if inspect.isclass(group) and group.__module__ == api.__name__:
-                found += [one for one in _operations(group) if WANTED.search(one["path"])]
-    names = {name for name in dir(models) if inspect.isclass(getattr(models, name))}
+    found: list[Operation] = [DOCUMENT]
+    for module in pkgutil.iter_modules(api.__path__):
+        if module.name.endswith("_api") and not UNSTABLE.search(module.name):
+            apis = importlib.import_module(f"{api.__name__}.{module.name}")
+            for group in vars(apis).values():
+                if inspect.isclass(group) and group.__module__ == apis.__name__:
+                    found += _operations(group)
     _, everything = TypeAdapter.json_schemas(
-        [(name, "validation", TypeAdapter(getattr(models, name))) for name in sorted(names) if name.startswith("V1")]
-        + [("VersionInfo", "validation", TypeAdapter(models.VersionInfo))]
+        [(name, "validation", TypeAdapter(getattr(models, name))) for name in sorted(MODELS) if KINDS.match(name)]
     )
     whole = {name: _strict(one) for name, one in everything["$defs"].items()}
-    partial = {f"partial.{name}": _partial(one) for name, one in whole.items()}
-    return table(found, whole | partial | OWN, errors=ref("V1Status"), anywhere=["pretty"], hasPlainRefusals=True)
+    partial = {f"partial.{name}": partial_of(one) for name, one in whole.items()}
+    schemas = whole | partial | OWN
+    return table(found, schemas, errors=ref("V1Status"), anywhere=["pretty"], hasPlainRefusals=True, also=ALSO)
 
 
 def _operations(group: type) -> Iterator[Operation]:
@@ -109,7 +150,7 @@ def _body(verb: str, accepts: str, answered: str) -> Schema:
 
 
 def _known(kind: str) -> Schema:
-    if kind.startswith("V1") or kind == "VersionInfo":
+    if kind in MODELS:
         return ref(kind)
     return ref("Custom") if kind == "object" else {}
 
@@ -121,18 +162,24 @@ def _strict(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     kept = {
-        key: _strict(one) for key, one in schema.items() if key not in ("default", "title", "description", "format")
+        key: {name: _strict(inner) for name, inner in one.items()} if key == "properties" else _strict(one)
+        for key, one in schema.items()
+        if key not in ("default", "title", "description", "format")
     }
     return {**kept, "additionalProperties": False} if "properties" in kept else kept
 
 
-def _partial(schema: Any) -> Any:
+def partial_of(schema: Any) -> Any:
     """A schema for a part of an object: nothing is required."""
     if isinstance(schema, list):
-        return [_partial(one) for one in schema]
+        return [partial_of(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {key: _partial(one) for key, one in schema.items() if key != "required"}
+    kept: Schema = {
+        key: {name: partial_of(inner) for name, inner in one.items()} if key == "properties" else partial_of(one)
+        for key, one in schema.items()
+        if key != "required"
+    }
     if isinstance(kept.get("$ref"), str):
         kept["$ref"] = kept["$ref"].replace("#/$defs/", "#/$defs/partial.")
     return kept
