@@ -57,6 +57,17 @@ def test_every_type_has_facts_that_name_no_word_twice() -> None:
             assert facts.references()[facts.parent][0].startswith("AWS::"), name
 
 
+@pytest.mark.rule("S15", "S17")
+def test_nothing_is_named_by_what_no_read_returns() -> None:
+    """It would never be found again, and be made a second time after its answer was lost."""
+    hidden = {
+        name: sorted({one.name_parameter, *one.key} & one.type.write_only)
+        for name in types.names()
+        if (one := described(name))
+    }
+    assert {name: found for name, found in hidden.items() if found} == {}
+
+
 def test_what_only_creation_can_set_is_immutable() -> None:
     for name in types.names():
         kind = described(name).type

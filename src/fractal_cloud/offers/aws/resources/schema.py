@@ -109,7 +109,8 @@ def parse(document: Mapping[str, Any]) -> AwsType:
         raise SchemaError(f"the schema of {name} has no primaryIdentifier")
     read_only = frozenset(_paths(document, "readOnlyProperties"))
     part = PARTS.get(name)
-    named_by, parameter = _naming(name, schema, identifier, read_only, part)
+    write_only = frozenset(_paths(document, "writeOnlyProperties"))
+    named_by, parameter = _naming(name, schema, identifier, read_only | write_only, part)
     handlers: Mapping[str, Any] = document.get("handlers", {})
     return AwsType(
         name=name,
@@ -121,7 +122,7 @@ def parse(document: Mapping[str, Any]) -> AwsType:
             tuple(dotted(path) for path in paths) for paths in document.get("additionalIdentifiers", ())
         ),
         read_only=read_only,
-        write_only=frozenset(_paths(document, "writeOnlyProperties")),
+        write_only=write_only,
         create_only=frozenset(_paths(document, "createOnlyProperties")),
         conditional_create_only=frozenset(_paths(document, "conditionalCreateOnlyProperties")),
         tags=_tagging(document, schema),
@@ -205,9 +206,10 @@ def _tagging(document: Mapping[str, Any], schema: Schema) -> Tagging | None:
 
 
 def _naming(
-    name: str, schema: Schema, identifier: tuple[str, ...], read_only: frozenset[str], part: PartOf | None
+    name: str, schema: Schema, identifier: tuple[str, ...], left_out: frozenset[str], part: PartOf | None
 ) -> tuple[NamedBy, str]:
-    settable = [one for one in schema["properties"] if one not in read_only]
+    """``left_out``: what nobody can set, or nobody can read, so that nothing would be found by it."""
+    settable = [one for one in schema["properties"] if one not in left_out]
     chosen = all(one in settable for one in identifier)
     if chosen:
         own = [one for one in identifier if part is None or one != part.property] or list(identifier)
