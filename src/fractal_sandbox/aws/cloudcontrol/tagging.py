@@ -14,7 +14,7 @@ from fractal_sandbox.aws.cloudcontrol import handling
 from fractal_sandbox.aws.cloudcontrol.refs import ref_from_arn
 from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, catalog
 from fractal_sandbox.aws.cloudcontrol.store import STORE, Model, tags_in
-from fractal_sandbox.aws.cloudcontrol.twins import Refused, all_twins, find_twin
+from fractal_sandbox.aws.cloudcontrol.twins import Refused, Twin, all_twins, find_twin
 from fractal_sandbox.aws.cloudcontrol.values import arn_of
 from fractal_sandbox.aws.descriptors import Ref
 from fractal_sandbox.aws.moto_fixes.registry import FixContext, fix
@@ -72,18 +72,36 @@ def _retag(ref: Ref, parameters: Mapping[str, Any]) -> str:
     """Change the tags of one resource; return why not, where that is so."""
     schema = catalog().find(ref.kind)
     assert schema is not None  # only resources of known types get here
+    tags = STORE.tags(schema, ref.id, ref.region)
+    gone = set(parameters.get("TagKeys") or ())
+    twin = find_twin(schema.name)
+    if twin is not None and not schema.tag_property and schema.name.split("::")[1] not in _NOT_SERVED:
+        return _retag_there(twin, ref, tags, gone, dict(parameters.get("Tags") or {}))
     if not _is_served(schema) or not (schema.document.get("tagging") or {}).get("tagUpdatable", True):
         return f"The tags of {schema.name} cannot be changed by this service"
-    tags = STORE.tags(schema, ref.id, ref.region)
     if tags is None:
-        return f"Resource with identifier {ref.id} does not exist"
-    gone = set(parameters.get("TagKeys") or ())
+        return _gone(ref)
     after = {key: value for key, value in tags.items() if key not in gone} | dict(parameters.get("Tags") or {})
     try:
         handling.retag(schema, ref.id, after, ref.region)
     except Refused as refused:
         return refused.message
     return ""
+
+
+def _retag_there(twin: Twin, ref: Ref, tags: Mapping[str, str] | None, gone: set[str], added: dict[str, str]) -> str:
+    """Change single tags that the schema does not have and the type's own service has."""
+    if tags is None:
+        return _gone(ref)
+    try:
+        twin.write_tags(ref.id, added, [key for key in gone if key in tags], ref.region)
+    except Refused as refused:
+        return refused.message
+    return ""
+
+
+def _gone(ref: Ref) -> str:
+    return f"Resource with identifier {ref.id} does not exist"
 
 
 def _ours(context: FixContext, call: Call) -> Iterator[tuple[str, dict[str, str]]]:

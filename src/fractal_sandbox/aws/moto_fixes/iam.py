@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fractal_sandbox.aws.answer import Answer, AwsError, written
+from fractal_sandbox.aws.answer import Answer, AwsError, read, written
 from fractal_sandbox.aws.moto_fixes.registry import FixContext, fix
 from fractal_sandbox.aws.policies_of_aws import know
 from fractal_sandbox.aws.request import AwsRequest
@@ -79,3 +79,22 @@ def _bound(call: Call, arn: str) -> None:
         "PermissionsBoundaryType": "PermissionsBoundaryPolicy",
         "PermissionsBoundaryArn": arn,
     }
+
+
+@fix("iam", "CreatePolicy", "TagPolicy", "UntagPolicy")
+def keep_the_case_of_a_policys_tags(context: FixContext, request: AwsRequest, call: Call) -> Answer:
+    """moto compares the keys of a policy's tags in small letters, as AWS does with those of users and roles alone.
+
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/id_tags.html : «For other IAM resource types, tag key values are
+    case sensitive.»
+    """
+    policies = backend("iam", "aws").managed_policies
+    known = policies.get(str(call.parameters.get("PolicyArn") or ""))
+    kept = {} if known is None else {tag["Key"]: tag for tag in known.tags.values()}
+    answer = context.dispatch(request)
+    if answer.is_success:
+        gone = call.parameters.get("TagKeys") or []
+        new = {tag["Key"]: tag for tag in call.parameters.get("Tags") or []}
+        changed = known or policies[str(read(request, answer)["Policy"]["Arn"])]
+        changed.tags = {key: tag for key, tag in {**kept, **new}.items() if key not in gone}
+    return answer

@@ -14,6 +14,8 @@ from fractal_sandbox.aws.resources import backend
 
 __all__ = ["TWINS"]
 
+_MOST_VERSIONS: Final = 5  # of a policy: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
+
 
 class _OfIam(ServiceTwin):
     service = "iam"
@@ -130,6 +132,7 @@ class _Policies(_OfIam):
         wanted = changed(before, after, ("PolicyDocument", "Roles"))
         if wanted.get("PolicyDocument"):
             text = _text(wanted["PolicyDocument"])
+            self._make_room(identifier, region)
             self.ask(region, "CreatePolicyVersion", PolicyArn=identifier, PolicyDocument=text, SetAsDefault=True)
         if "Roles" in wanted:
             old, new = set(before.get("Roles") or []), set(wanted["Roles"] or [])
@@ -137,6 +140,14 @@ class _Policies(_OfIam):
                 self.ask(region, "DetachRolePolicy", RoleName=role, PolicyArn=identifier)
             for role in sorted(new - old):
                 self.ask(region, "AttachRolePolicy", RoleName=role, PolicyArn=identifier)
+
+    def _make_room(self, identifier: str, region: str) -> None:
+        """Drop the oldest version where no more fit: what the type's handler asks `iam:DeletePolicyVersion` for."""
+        versions = self.ask(region, "ListPolicyVersions", PolicyArn=identifier)["Versions"]
+        old = [one["VersionId"] for one in versions if not one["IsDefaultVersion"]]
+        if len(versions) >= _MOST_VERSIONS:
+            oldest = min(old, key=lambda version: int(version.removeprefix("v")))
+            self.ask(region, "DeletePolicyVersion", PolicyArn=identifier, VersionId=oldest)
 
     def remove(self, identifier: str, region: str) -> None:
         for one in self.ask(region, "ListEntitiesForPolicy", PolicyArn=identifier).get("PolicyRoles") or []:

@@ -55,6 +55,10 @@ class Twin(Protocol):
 
     def tags(self, identifier: str, region: str) -> dict[str, str] | None: ...
 
+    def write_tags(self, identifier: str, added: dict[str, str], gone: list[str], region: str) -> None:
+        """Add and remove single tags there."""
+        ...
+
     def identifier_in(self, arn: str) -> str | None:
         """Return the identifier of the resource that an ARN of the service names; None for those of other types."""
         ...
