@@ -280,6 +280,14 @@ def test_tags_that_were_lost_while_they_were_put_on_are_the_reason() -> None:
     assert override_after(KNOWN, judged(OVERRIDE, rule="S7"), **begun) == KNOWN
 
 
+@pytest.mark.rule("S17", "S7")
+def test_that_nobody_knows_how_a_creation_ended_is_the_reason_where_its_tags_were_still_owed() -> None:
+    lost = Override(since=AT_PUBLICATION, reason=words.creation_lost())
+    owed: dict[str, Any] = {"intent": intent(tagging="owed")}
+    assert override_after(None, judged(OVERRIDE, rule="S7"), **owed) == lost
+    assert override_after(KNOWN, judged(OVERRIDE, rule="S7"), **owed) == KNOWN
+
+
 @pytest.mark.rule("G13", "G10")
 def test_a_request_that_is_carried_out_by_memory_is_remembered_for_that_resource() -> None:
     acts = judged(OVERRIDE, answer=Answer(PUSH, acts=True, by_memory=True))

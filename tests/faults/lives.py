@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fractal_cloud.model.reference import filled
 from fractal_cloud.model.tags import MANAGED_BY, OURS, OWNER, RECONCILE, RECONCILE_VALUE, stamp
 from fractal_cloud.offers.offer import AnyOffer
 from fractal_cloud.rules import words
@@ -152,7 +153,7 @@ class Life:
     def _hand_back_unfinished(self, found: Found) -> Found:
         """Nobody can know whether its tags were ever on it: it is left bare, and says so, until it is handed over."""
         message = self._world.component(LIVE_SYSTEM, self.id)["message"]
-        assert message.startswith(words.tagging_lost()), message
+        assert message.startswith((words.tagging_lost(), words.creation_lost())), message
         assert not found.tags, f"let go, yet tagged: {found.tags}"
         self._example.operator.tag(found, {MANAGED_BY: OURS, RECONCILE: RECONCILE_VALUE})
         self._world.survive()
@@ -199,7 +200,7 @@ class Life:
 
     def _resolved(self, name: str, value: Any) -> Any:
         if name not in self._references:
-            return value
+            return filled(value, lambda one: self._world.output(LIVE_SYSTEM, one.component, one.field))
         output = self._references[name][1]
         if isinstance(value, list):
             return [self._world.output(LIVE_SYSTEM, one, output) for one in value]

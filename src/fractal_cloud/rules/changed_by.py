@@ -94,7 +94,7 @@ def _is_change(name: str, tracked: Tracked, judgement: Judgement) -> bool:
     memory = tracked.memory
     if name == MANAGED_BY:
         is_new = memory.stance is Stance.MANAGED and judgement.rule == "S7"
-        return is_new and not words.is_tagging_lost(tracked)
+        return is_new and not words.lost_tagging(tracked)
     # What is enforced without being declared stands in the drift alone.
     drift = {one: both.get("actual") for one, both in memory.output_fields.get("drift", {}).items()}
     of_tags = {tag_path(key): value for key, value in memory.output_fields.get(TAGS, {}).items()}

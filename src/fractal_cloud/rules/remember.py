@@ -120,8 +120,8 @@ def _override(tracked: Tracked, view: View, judgement: Judgement) -> Override | 
     if answer is not None and answer.breaks_glass and not answer.refusal:
         request = answer.request
         return Override(since=since, by=request.by, reason=request.reason, until=request.until)
-    if known is None and judgement.rule == "S7" and words.is_tagging_lost(tracked):
-        return Override(since=since, reason=words.tagging_lost())
+    if known is None and judgement.rule == "S7" and words.lost_tagging(tracked):
+        return Override(since=since, reason=words.lost_tagging(tracked))
     found = known or Override(since=since)
     if answer is not None and answer.acts and answer.by_memory:
         return found.model_copy(update={"readopted_by": answer.request.by})

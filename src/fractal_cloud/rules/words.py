@@ -182,6 +182,14 @@ def tagging_lost() -> str:
     )
 
 
+def creation_lost() -> str:
+    """Why what bears the name of an open creation is in override, where no tags could travel in the call (S17)."""
+    return (
+        "its creation was begun and how that ended is not known; what bears its name carries no tags of ours, so that "
+        "it may be somebody else's"
+    )
+
+
 def waits_for(
     component_ids: Iterable[str], unfilled: Iterable[OutputReference] = (), unfound: Iterable[str] = ()
 ) -> str:
@@ -485,11 +493,13 @@ def _quoted(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def is_tagging_lost(tracked: Tracked) -> bool:
-    """Whether nobody can know if tags that were begun to be put on were ever there; remembered with the override."""
+def lost_tagging(tracked: Tracked) -> str:
+    """Why nobody can know if its tags were ever there, remembered with the override; empty where that is known."""
     intent, override = tracked.memory.intent, tracked.memory.override
-    is_open = intent is not None and intent.tagging == "begun"
-    return is_open or (override is not None and override.by is None and override.reason == tagging_lost())
+    if intent is not None and intent.tagging:
+        return tagging_lost() if intent.tagging == "begun" else creation_lost()
+    reason = override.reason if override is not None and override.by is None else ""
+    return reason if reason in (tagging_lost(), creation_lost()) else ""
 
 
 def explain(rule: str, tracked: Tracked, view: View, claims: Claims, *, frozen: bool) -> str:
@@ -579,8 +589,8 @@ def _explain_presence(rule: str, tracked: Tracked, sighting: Sighting, claims: C
             return f"owned by {tags.owner!r}: read only"
         case "S7" if tags.other_manager is not None:
             return f"managed-by is {tags.other_manager!r}: somebody else's, so {ONLY_READ}"
-        case "S7" if is_tagging_lost(tracked):
-            return f"{tagging_lost()}. {_overridden(HANDSHAKE)}"
+        case "S7" if lost_tagging(tracked):
+            return f"{lost_tagging(tracked)}. {_overridden(HANDSHAKE)}"
         case "S7":
             return _overridden(HANDSHAKE)
         case "S8":
