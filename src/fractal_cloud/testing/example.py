@@ -77,7 +77,8 @@ class OfferExample:
     ``as_name``: how an id is written where the cloud takes fewer letters for a name. ``own``: parameters that no two of
     them can share (the disk a machine boots from), by the name of the one that has them. ``touches_parents``: what its
     parents publish changes once it is there (a disk is in use), which the next read shows. ``name_parameter``: the
-    parameter that holds its name.
+    parameter that holds its name. ``tags_follow``: the cloud takes no tags in the call that creates it, so that these
+    are written right afterwards.
     """
 
     components: Sequence[Declaration]
@@ -92,6 +93,7 @@ class OfferExample:
     own: Callable[[str], Mapping[str, Any]] = _nothing
     touches_parents: bool = False
     name_parameter: str = "name"
+    tags_follow: bool = False
 
     @property
     def parents(self) -> Sequence[Declaration]:

@@ -7,15 +7,17 @@ byte for byte: T1), and no write that the protocol forbids (S16).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fractal_cloud.model.reference import filled
 from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, stamp
 from fractal_cloud.offers.offer import AnyOffer
 from fractal_cloud.rules.drift import ComparedType, Drift, find_drift
 from fractal_cloud.rules.hiding import Hiding
+from fractal_cloud.rules.nested.path import root
 from fractal_cloud.testing.environment import Environment, Write
 from fractal_cloud.testing.example import Found, OfferExample
 
@@ -245,14 +247,26 @@ class Trial:
         resolved = {name: self._resolved(name, value) for name, value in declared.items()}
         return find_drift(self._compared, self._hiding.declared(resolved), self._outputs(subject), ignored)
 
+    def _drifting(self, subject: Subject, *, ignoring: bool = True) -> set[str]:
+        """The parameters that drift, in which value of theirs ever."""
+        return parameters_of(self._drift(subject, ignoring=ignoring))
+
     def _resolved(self, name: str, value: Any) -> Any:
-        """A value with component ids replaced by the output that stands for them."""
+        """A value with component ids, and references to outputs, replaced by the outputs that stand for them."""
         if name not in self._references:
-            return value
+            return filled(value, lambda one: self._output(one.component, one.field))
         output = self._references[name][1]
         if isinstance(value, list):
-            return [self._component(LIVE_SYSTEM, one)["outputFields"][output] for one in value]
-        return self._component(LIVE_SYSTEM, value)["outputFields"][output]
+            return [self._output(one, output) for one in value]
+        return self._output(value, output)
+
+    def _output(self, component: str, name: str) -> Any:
+        return self._component(LIVE_SYSTEM, component)["outputFields"][name]
 
     def _writes_for(self, subject: Subject) -> list[Write]:
         return [w for w in self.env.writes() if (w.live_system, w.component) == (LIVE_SYSTEM, subject.id)]
+
+
+def parameters_of(paths: Iterable[str]) -> set[str]:
+    """The parameters in which values are, by the paths by which drift names these."""
+    return {root(path) for path in paths}
