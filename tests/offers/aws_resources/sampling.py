@@ -1,15 +1,16 @@
-"""Types of AWS that cover every shape there is, each with an example made of its schema for the contract of offers.
+"""Types of AWS that people use most, and beside them so many more that every shape there is is among them.
 
-What a person does goes through Cloud Control and the tagging API; who is there is read from the sandbox's own books.
+Each has an example for the contract of offers: by hand, or made of its schema.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
+from itertools import combinations
 from typing import Any, Final
 
 from fractal_cloud.offers.aws.resources import types
@@ -17,94 +18,87 @@ from fractal_cloud.offers.aws.resources.facts import Described
 from fractal_cloud.offers.aws.resources.tables.places import home_region
 from fractal_cloud.offers.aws.resources.tags import written
 from fractal_cloud.rules.drift import ComparedType, find_drift
-from fractal_cloud.testing import Found, OfferExample
+from fractal_cloud.testing import OfferExample
 from fractal_cloud.testing.trial import MINE, OTHERS
-from fractal_sandbox.aws.cloudcontrol.store import STORE
-from fractal_sandbox.aws.cloudcontrol.twins import find_twin
-from fractal_sandbox.aws.cloudcontrol.values import arn_of
 from tests import world
+from tests.offers.aws_resources.examples import WRITTEN, Written
 from tests.offers.aws_resources.generating import NoValue, Values, validator
+from tests.offers.aws_resources.people import Names, Person
 from tests.world import REGION
 
-MOST: Final = 60
 _CHANGES: Final = 2
 _NAMES: Final = ("one-1", "one1")
+Trait = tuple[str, str]
 
-
-SAMPLE: Final = (
-    "AWS::APS::AnomalyDetector",
-    "AWS::APS::RuleGroupsNamespace",
-    "AWS::APS::Scraper",
-    "AWS::ARCRegionSwitch::Plan",
-    "AWS::AWSExternalAnthropic::Workspace",
-    "AWS::AccessAnalyzer::Analyzer",
-    "AWS::AgentRegistry::RegistryRecord",
-    "AWS::AmazonMQ::Broker",
-    "AWS::Amplify::Webhook",
-    "AWS::ApiGateway::ClientCertificate",
-    "AWS::ApiGateway::DomainName",
-    "AWS::ApiGateway::Stage",
+USED: Final = (
     "AWS::ApiGatewayV2::Api",
-    "AWS::ApiGatewayV2::DomainName",
-    "AWS::ApiGatewayV2::Stage",
-    "AWS::AppConfig::ConfigurationProfile",
-    "AWS::AppConfig::ExperimentDefinition",
-    "AWS::AppConfig::ExperimentRun",
-    "AWS::AppConfig::ExtensionAssociation",
-    "AWS::AppFlow::Flow",
-    "AWS::AppStream::AppBlockBuilder",
-    "AWS::AppStream::Fleet",
-    "AWS::AppTest::TestCase",
     "AWS::ApplicationAutoScaling::ScalableTarget",
-    "AWS::ApplicationSignals::InstrumentationConfig",
-    "AWS::BCMDataExports::Export",
+    "AWS::AutoScaling::AutoScalingGroup",
     "AWS::Backup::BackupPlan",
     "AWS::Backup::BackupVault",
-    "AWS::Backup::TieringConfiguration",
-    "AWS::Batch::ComputeEnvironment",
-    "AWS::Bedrock::Agent",
-    "AWS::Bedrock::AgentAlias",
-    "AWS::Billing::BillingView",
-    "AWS::Budgets::BudgetsAction",
-    "AWS::CE::AnomalyMonitor",
-    "AWS::CE::AnomalySubscription",
-    "AWS::CE::CostCategory",
-    "AWS::CloudFront::ConnectionFunction",
+    "AWS::CertificateManager::Certificate",
+    "AWS::CloudFront::Distribution",
     "AWS::CloudFront::Function",
-    "AWS::CloudFront::KeyValueStore",
-    "AWS::CloudFront::VpcOrigin",
-    "AWS::CloudWatch::MetricStream",
-    "AWS::CustomerProfiles::CalculatedAttributeDefinition",
-    "AWS::DRS::LaunchConfigurationTemplate",
+    "AWS::CloudWatch::Alarm",
+    "AWS::Cognito::UserPool",
+    "AWS::DynamoDB::Table",
     "AWS::EC2::EIP",
-    "AWS::GameLiftStreams::Application",
+    "AWS::EC2::InternetGateway",
+    "AWS::EC2::LaunchTemplate",
+    "AWS::EC2::NatGateway",
+    "AWS::EC2::RouteTable",
+    "AWS::EC2::SecurityGroup",
+    "AWS::ECR::Repository",
+    "AWS::ECS::Service",
+    "AWS::ECS::TaskDefinition",
+    "AWS::EFS::FileSystem",
+    "AWS::ElasticLoadBalancingV2::Listener",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer",
+    "AWS::ElasticLoadBalancingV2::TargetGroup",
+    "AWS::Events::Rule",
+    "AWS::IAM::InstanceProfile",
+    "AWS::IAM::ManagedPolicy",
+    "AWS::IAM::Role",
+    "AWS::IAM::User",
+    "AWS::KMS::Key",
+    "AWS::Lambda::Function",
+    "AWS::Logs::LogGroup",
+    "AWS::Route53::HostedZone",
+    "AWS::S3::Bucket",
+    "AWS::SNS::Topic",
+    "AWS::SQS::Queue",
+    "AWS::SSM::Parameter",
+    "AWS::SecretsManager::Secret",
+    "AWS::StepFunctions::StateMachine",
+    "AWS::WAFv2::WebACL",
+)
+"""What real infrastructures have most of."""
+
+RARE: Final = (
+    "AWS::ACMPCA::CertificateAuthority",
+    "AWS::Amplify::Webhook",
+    "AWS::ApiGatewayV2::Stage",
+    "AWS::AppConfig::ConfigurationProfile",
+    "AWS::AppTest::TestCase",
+    "AWS::BackupGateway::Hypervisor",
+    "AWS::Batch::ComputeEnvironment",
+    "AWS::CE::AnomalyMonitor",
+    "AWS::Connect::Rule",
+    "AWS::EC2::SubnetCidrReservation",
     "AWS::Glue::Connection",
     "AWS::Glue::Integration",
-    "AWS::IAM::User",
     "AWS::ImageBuilder::Image",
-    "AWS::Kendra::DataSource",
-    "AWS::KendraRanking::ExecutionPlan",
-    "AWS::LicenseManagerUserSubscriptions::LicenseServerEndpoint",
-    "AWS::NetworkManager::ConnectAttachment",
     "AWS::NetworkManager::Device",
-    "AWS::Notifications::NotificationConfiguration",
-    "AWS::Oam::Link",
-    "AWS::Pipes::Pipe",
-    "AWS::SageMaker::FeatureGroup",
+    "AWS::QuickSight::ActionConnector",
+    "AWS::QuickSight::Topic",
+    "AWS::RefactorSpaces::Environment",
+    "AWS::Timestream::Table",
+    "AWS::Wisdom::AIAgent",
+    "AWS::Wisdom::AssistantAssociation",
 )
-"""What `sample` makes: written down, since finding it takes a while."""
+"""So that every two traits that any type has together are in the sample."""
 
-
-@dataclass(frozen=True)
-class Shape:
-    """In what the types differ for whoever reads and changes them."""
-
-    named_by: str
-    identifiers: int
-    tags: str
-    is_regional: bool
-    has_write_only: bool
-    has_incarnation: bool
+SAMPLE: Final = (*USED, *RARE)
 
 
 def described(name: str) -> Described:
@@ -113,103 +107,50 @@ def described(name: str) -> Described:
     return Described(found)
 
 
-def shape_of(name: str) -> Shape:
-    """The shape of a type that carries tags."""
+def traits(name: str) -> Mapping[str, str]:
+    """In what the types differ for whoever finds, reads, changes and tags their resources."""
     one = described(name)
     kind = one.type
-    tags: str = "by its service" if kind.tags is None else kind.tags.shape
-    tags += " frozen" if one.facts().tags_frozen else ""
-    return Shape(
-        kind.named_by,
-        min(len(kind.identifier), 2),
-        tags,
-        bool(kind.place),
-        bool(kind.write_only),
-        bool(one.incarnation),
-    )
+    only_written = {path.partition(".")[0] for path in kind.write_only}
+    if kind.tags is not None:
+        tags = f"{kind.tags.shape}{' with more' if kind.tags.extra else ''}"
+        tags += "" if kind.tags.updatable else " frozen"
+        tags += "" if kind.tags.on_create else " not said to be taken at creation"
+    else:
+        assert kind.adapter is not None
+        tags = f"by its service, {'with' if kind.adapter.at_creation else 'after'} the creation"
+    return {
+        "named by": kind.named_by,
+        "identifier": "joined" if len(kind.identifier) > 1 else "single",
+        "identity": "returns" if one.ids_return else "told by a property" if one.incarnation else "never returns",
+        "key": "several properties" if one.key else "one name",
+        "tags": tags,
+        "in bulk": "by the tagging API" if one.is_listed_by_tags else "one by one",
+        "list": "in a parent" if kind.list_parents else "plain",
+        "update": "in place" if "update" in kind.handlers else "never",
+        "only written": "required" if only_written & set(kind.required) else "some" if only_written else "nothing",
+        "place": "a region" if kind.place else "none",
+    }
+
+
+def pairs(names: Collection[str]) -> set[frozenset[Trait]]:
+    """Every two traits that a type among these has together."""
+    return {frozenset(two) for name in names for two in combinations(traits(name).items(), 2)}
+
+
+def usable() -> tuple[str, ...]:
+    """Every usable type that carries tags itself."""
+    return tuple(name for name in types.names() if described(name).type.part is None)
 
 
 @cache
-def sample() -> tuple[str, ...]:
-    """At most so many types, one of every shape before the second of any."""
-    by_shape: dict[Shape, list[str]] = {}
-    for name in types.names():
-        if described(name).type.part is None and find_twin(name) is None and find_example(name) is not None:
-            by_shape.setdefault(shape_of(name), []).append(name)
-    found: list[str] = []
-    rounds = max(len(names) for names in by_shape.values())
-    for place in range(rounds):
-        found += [names[place] for names in by_shape.values() if place < len(names)]
-    return tuple(sorted(found[:MOST]))
-
-
-@dataclass(frozen=True)
-class Person:
-    """What a person does to resources of one type."""
-
-    name: str
-    person: world.Person
-
-    def find(self, name: str) -> list[Found]:
-        return list(self._all(name))
-
-    def _all(self, name: str = "") -> Iterator[Found]:
-        for schema, identifier, region, model in STORE.plain():
-            if schema.name == self.name:
-                tags = STORE.tags(schema, identifier, region) or {}
-                if not name or name in (tags.get("Name"), *(str(value) for value in model.values())):
-                    yield Found(identifier, tags, arn_of(schema, identifier, model, region))
-
-    def edit(self, resource_id: str, parameter: str, value: Any) -> None:
-        change = json.dumps([{"op": "add", "path": f"/{parameter}", "value": value}])
-        control = self.person.client("cloudcontrol")
-        made = control.update_resource(TypeName=self.name, Identifier=resource_id, PatchDocument=change)
-        self._done(control, made)
-
-    def tag(self, found: Found, tags: Mapping[str, str]) -> None:
-        self._write_tags(found, {**self._tags(found), **tags})
-
-    def untag(self, found: Found, *keys: str) -> None:
-        self._write_tags(found, {key: value for key, value in self._tags(found).items() if key not in keys})
-
-    def _tags(self, found: Found) -> Mapping[str, str]:
-        return next(one.tags for one in self._all() if one.resource_id == found.resource_id)
-
-    def _write_tags(self, found: Found, tags: Mapping[str, str]) -> None:
-        tagging = described(self.name).type.tags
-        assert tagging is not None
-        self.edit(found.resource_id, tagging.property, written(tagging, tags))
-
-    def delete(self, found: Found) -> None:
-        control = self.person.client("cloudcontrol")
-        self._done(control, control.delete_resource(TypeName=self.name, Identifier=found.resource_id))
-
-    def _done(self, control: Any, made: Any) -> None:
-        token = made["ProgressEvent"]["RequestToken"]
-        event = control.get_resource_request_status(RequestToken=token)["ProgressEvent"]
-        assert event["OperationStatus"] == "SUCCESS", event
-
-
-@dataclass(frozen=True)
-class Made:
-    """What an example is made of."""
-
-    parameters: Mapping[str, Any]
-    own: str
-    changes: Mapping[str, Any]
-
-
-@cache
-def find_example(name: str) -> Made | None:
+def find_example(name: str) -> Written | None:
     """Values for an example; None where names like those of components do not fit the type."""
+    if name in WRITTEN:
+        return WRITTEN[name]
     one = described(name)
     kind, own = one.type, _own_name(one)
-    if (
-        own is None
-        or own in kind.write_only
-        or not _accepts_tags(one)
-        or any(required in kind.write_only for required in kind.required)
-    ):
+    if own is None or not _accepts_tags(one):
         return None
     values = Values(name, 1, full=0.4)
     try:
@@ -220,10 +161,11 @@ def find_example(name: str) -> Made | None:
         return None  # a reference to a component, which generated text is not
     known = one.facts().parameter_schema["properties"]
     place = {"region": REGION} if kind.place else {}
-    left_out = {own, *kind.write_only, *kind.read_only}
+    left_out = {own, *(kind.write_only - set(kind.required)), *kind.read_only}
     declared = {key: value for key, value in made.items() if key in known and key not in left_out}
     changes = dict(list(_changes(one, values, declared))[:_CHANGES])
-    return Made({**place, **declared}, own, changes)
+    fixed = dict(list(_fixed(one, values, declared))[:1])
+    return Written({**place, **declared}, lambda text: {own: text} if own else {}, changes, fixed)
 
 
 def _own_name(one: Described) -> str | None:
@@ -253,8 +195,21 @@ def _accepts_tags(one: Described) -> bool:
 
 def _changes(one: Described, values: Values, declared: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     compared = ComparedType(one.facts())
-    for name in sorted(declared):
-        if compared.is_immutable(name) or name in one.key or not isinstance(declared[name], str | int | bool):
+    yield from _others(one, values, declared, [name for name in sorted(declared) if not compared.is_immutable(name)])
+
+
+def _fixed(one: Described, values: Values, declared: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Another value of what can only be set at the creation."""
+    compared = ComparedType(one.facts())
+    yield from _others(one, values, declared, [name for name in sorted(declared) if compared.is_immutable(name)])
+
+
+def _others(
+    one: Described, values: Values, declared: Mapping[str, Any], names: Collection[str]
+) -> Iterator[tuple[str, Any]]:
+    compared = ComparedType(one.facts())
+    for name in names:
+        if name in one.key or name in one.type.write_only or not isinstance(declared[name], str | int | bool):
             continue
         try:
             other = values.another(name, declared[name])
@@ -264,22 +219,24 @@ def _changes(one: Described, values: Values, declared: Mapping[str, Any]) -> Ite
             yield name, other
 
 
-def person_at(name: str, person: world.Person) -> Person:
-    """A person where the resources of a type are."""
+def person_at(name: str, person: world.Person, names: Names) -> Person:
+    """A person where the resources of a type are: in their region, or at the home of those that are in none."""
     where = REGION if described(name).type.place else home_region(name, REGION)
-    return Person(name, replace(person, region=where))
+    return Person(name, replace(person, region=where), names)
 
 
 def example_of(name: str, person: world.Person) -> OfferExample:
     """The example of one type."""
     one, made = described(name), find_example(name)
     assert made is not None
+    subject = {"id": "one", "type": name, "provider": "aws", "parameters": dict(made.parameters)}
     return OfferExample(
-        components=({"id": "one", "type": name, "provider": "aws", "parameters": dict(made.parameters)},),
+        components=(*made.parents, subject),
         changes=made.changes,
-        immutable_changes={},
-        operator=person_at(name, person),
+        immutable_changes=made.immutable,
+        operator=person_at(name, person, made.named),
         name_tag="Name" if one.is_named_by_tag else None,
-        name_parameter=made.own or "name",
-        own=lambda text: {made.own: text} if made.own else {},
+        name_parameter=next(iter(made.named("")), "name"),
+        own=made.named,
+        tags_follow=made.tags_follow,
     )

@@ -31,7 +31,8 @@ from fractal_sandbox.aws.cloudcontrol.store import STORE
 from fractal_sandbox.aws.cloudcontrol.twins import find_twin
 from tests import world
 from tests.offers.aws_resources.generating import NoValue, Values
-from tests.offers.aws_resources.sampling import Person, described, person_at
+from tests.offers.aws_resources.people import Person
+from tests.offers.aws_resources.sampling import described, person_at
 from tests.offers.aws_resources.test_alternatives import changes
 from tests.world import REGION
 
@@ -180,7 +181,7 @@ def tried_types(names: tuple[str, ...], sandbox: Sandbox, session: AwsSession) -
             continue
         tried += 1
         try:
-            found = problem_of(one, person_at(name, someone))
+            found = problem_of(one, person_at(name, someone, lambda _: {}))
         except CloudError as refused:
             found = f"our patch was refused: {refused}"
         if found:
@@ -206,7 +207,7 @@ def tried_alternatives(names: tuple[str, ...], sandbox: Sandbox, session: AwsSes
             is_hidden = any(root(path) == change.name for path in one.compared.write_only)
             if is_hidden or one.is_fixed(change.name) or not one.is_changeable():
                 continue
-            person_at(kind, someone).edit(one.seen.resource_id, change.name, change.actual)
+            person_at(kind, someone, lambda _: {}).edit(one.seen.resource_id, change.name, change.actual)
         except (NoValue, CloudError, ClientError):
             continue  # what does not go together with the other values, and what AWS takes from nobody
         tried += 1
