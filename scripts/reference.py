@@ -58,6 +58,7 @@ COMPARED: Mapping[str, str] = {
     "cidrs": "Compared as networks, without regard to order.",
     "quantity": "Compared by its value: `500m` is `0.5`, `1Gi` is `1024Mi`.",
     "entries": "Only the entries that are declared are compared.",
+    "identified": "The order does not count, and an `id` only where it is declared.",
 }
 INSTALLED = """\
 Every type that is installed with this package. `GET /offers` returns the same for a running control plane, with the

@@ -20,12 +20,19 @@ from fractal_sandbox.aws.principals import AGENT
 
 ACCOUNT: Final = "123456789012"
 PASSED_ROLES: Final = tuple(f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("eks", "ecs-task", "monitoring", "web"))
+NAMED_BUCKETS: Final = ("objects-*",)
+"""Those whose lifecycle and logging the agent may set: those of the example."""
 
 
 @cache
 def printed(*, with_links: bool = False, with_generated_secrets: bool = False) -> tuple[dict[str, Any], ...]:
     """The documents, one by one."""
-    asked = PolicyOptions(with_links=with_links, with_generated_secrets=with_generated_secrets, pass_roles=PASSED_ROLES)
+    asked = PolicyOptions(
+        with_links=with_links,
+        with_generated_secrets=with_generated_secrets,
+        pass_roles=PASSED_ROLES,
+        buckets=NAMED_BUCKETS,
+    )
     made = policy(asked)
     return tuple(made) if isinstance(made, list) else (made,)
 

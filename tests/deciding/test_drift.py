@@ -30,6 +30,7 @@ class Thing(Component):
     engine: str = parameter(default="", compare="caseless")
     state: str = parameter(default="running", enforced=True)
     parts: dict[str, str] | None = parameter(default=None, compare="entries")
+    steps: list[dict[str, Any]] = parameter(default=[], compare="identified")
 
 
 COMPARED = ComparedType(
@@ -137,3 +138,18 @@ VALUES = st.recursive(
 @given(st.dictionaries(st.sampled_from(sorted(COMPARED.compare)), VALUES))
 def test_nothing_ever_drifts_from_itself(values: dict[str, Any]) -> None:
     assert find_drift(COMPARED, values, dict(values)) == {}
+
+
+def _steps(declared: Any, actual: Any) -> set[str]:
+    return set(find_drift(COMPARED, {"steps": declared}, {"steps": actual}))
+
+
+@pytest.mark.rule("G3")
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_an_id_counts_only_where_it_is_declared(kind: type) -> None:
+    assert not _steps([{"a": 1}], kind([{"id": "made-up", "a": 1}]))
+    assert not _steps([{"id": "x", "a": 1}, {"a": 2}], kind([{"id": "made-up", "a": 2}, {"id": "x", "a": 1}]))
+    assert _steps([{"id": "x", "a": 1}], kind([{"id": "y", "a": 1}]))
+    assert _steps([{"a": 1}], kind([{"id": "made-up", "a": 2}]))
+    assert _steps([{"a": 1}], kind([{"id": "made-up", "a": 1}, {"id": "another", "a": 1}])), "one too many"
+    assert _steps([], kind([{"id": "made-up", "a": 1}]))

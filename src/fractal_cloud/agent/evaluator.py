@@ -307,19 +307,24 @@ class Evaluator:
         return found.outputs.get(output) if found is not None else None
 
     def filled(self, tracked: Tracked) -> Filled:
-        """The declared parameters with outputs of others and what lookups found in them."""
-        if not tracked.fills:
+        """The declared parameters as they are compared, with outputs of others and what lookups found in them."""
+        spelling = self._offers[tracked.type].spelling
+        if not tracked.fills and not spelling.changes(tracked.parameters):
             return Filled(tracked.parameters)
         found = self._filled.get(tracked.uid)
         if found is None:
-            found = self._filled[tracked.uid] = fill(
-                tracked.parameters,
-                self._offers[tracked.type],
-                lambda reference: self._value_of(tracked, reference),
-                lambda declared, lookup: self.lookups.answer(tracked, declared, lookup, self.snapshot),
-                tracked.fills,
-            )
+            found = self._fill(tracked) if tracked.fills else Filled(tracked.parameters)
+            found = self._filled[tracked.uid] = replace(found, parameters=spelling.of(found.parameters))
         return found
+
+    def _fill(self, tracked: Tracked) -> Filled:
+        return fill(
+            tracked.parameters,
+            self._offers[tracked.type],
+            lambda reference: self._value_of(tracked, reference),
+            lambda declared, lookup: self.lookups.answer(tracked, declared, lookup, self.snapshot),
+            tracked.fills,
+        )
 
     def _value_of(self, tracked: Tracked, reference: OutputReference) -> Any:
         """What another component publishes: outputs first, then actual values; ``MISSING`` while it is not there."""

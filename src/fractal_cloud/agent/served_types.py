@@ -12,6 +12,7 @@ from functools import cached_property
 import structlog
 
 from fractal_cloud.agent.isolation import isolated
+from fractal_cloud.agent.spelling import Spelling
 from fractal_cloud.agent.watchdog import Watchdog
 from fractal_cloud.model.errors import RegistrationError
 from fractal_cloud.offers.family import Family
@@ -48,6 +49,7 @@ class OfferFacts:
         )
         self.references = facts.references()
         self.is_wired = bool(facts.linked())
+        self.spelling = Spelling(offer.component)
         self.parent = offer.parent
         self.parent_output = self.references.get(offer.parent or "", ("", ""))[1]
 

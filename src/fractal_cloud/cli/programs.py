@@ -415,7 +415,9 @@ def policy(
     bucket: Annotated[
         list[str] | None,
         typer.Option(
-            "--bucket", help="AWS, Google: a bucket links may lead to, or shop-*; may be given several times."
+            "--bucket",
+            help="AWS: with --boundary, a bucket links may lead to (shop-*); else one whose lifecycle and logging the "
+            "agent may set. Google: a bucket links may lead to. May be given several times.",
         ),
     ] = None,
     secret: Annotated[

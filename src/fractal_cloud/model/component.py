@@ -51,7 +51,7 @@ from fractal_cloud.model.reference import (
 )
 from fractal_cloud.model.wording import FACTS, Path, explain, is_hidden, path_text
 
-Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs", "quantity", "entries", "arn"]
+Compare = Literal["exact", "unordered", "caseless", "cidr", "cidrs", "quantity", "entries", "arn", "identified"]
 COMPONENT_FIELDS: Final = frozenset(
     {"id", "dependencies", "links", "ignore_drift", "import_only", "create_once", "links_from", "tags"}
 )
@@ -90,7 +90,8 @@ def parameter(  # noqa: PLR0913  # one keyword per fact about a parameter: nothi
     secrets are hidden. ``write_only``: the cloud takes it at any time and never returns it, so that it is compared with
     what was last written, by a keyed digest.
     ``compare``: how declared and actual values are compared; ``entries``: only the declared entries of a map are;
-    ``arn``: an ARN is the name it ends with.
+    ``arn``: an ARN is the name it ends with; ``identified``: a set whose entries have an ``id``, which counts only
+    where it is declared.
     ``grows_while``: the parameter that lets the cloud raise this one by itself; while it is on, more is as declared.
     ``set_by_cloud``: fields of the value's entries that the cloud sets while another field of the entry is on.
     ``reference``: the value is the id of a component of that type; what is compared and sent is that output of it.

@@ -147,6 +147,8 @@ def find_drift(
         how = compared.compare.get(name, "exact")
         if how == "entries":
             seen = _declared_entries(value, seen)
+        if how == "identified":
+            seen = _without_assigned_ids(value, seen)
         fields = compared.set_by_cloud.get(name)
         ours, theirs = (value, seen) if fields is None else (_without(fields, value), _without(fields, seen))
         if _normal(how, ours) != _normal(how, theirs):
@@ -217,10 +219,26 @@ def _declared_entries(declared: Any, actual: Any) -> Any:
     return {key: value for key, value in actual.items() if key in declared}
 
 
+def _without_assigned_ids(declared: Any, actual: Any) -> Any:
+    """Of actual entries, the ids that are declared: where none is, the cloud makes one up."""
+    if not (isinstance(declared, list | tuple) and isinstance(actual, list | tuple)):
+        return actual
+    ids = {entry.get("id") for entry in declared if isinstance(entry, Mapping)}
+    return [
+        _without_id(entry) if isinstance(entry, Mapping) and entry.get("id") not in ids else entry for entry in actual
+    ]
+
+
+def _without_id(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name != "id"}
+
+
 def _normal(how: str, value: Any) -> Any:
     match how:
         case "unordered":
             return sorted({_text(item) for item in value}) if isinstance(value, list | tuple | set) else value
+        case "identified":  # two equal entries of different ids are two
+            return sorted(map(_text, value)) if isinstance(value, list | tuple) else value
         case "caseless":
             return value.casefold() if isinstance(value, str) else value
         case "arn":

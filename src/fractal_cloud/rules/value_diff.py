@@ -24,7 +24,7 @@ class _Absent(Enum):
 ABSENT: Final = _Absent.ABSENT
 """Stands for the side on which an element is not."""
 
-_UNORDERED: Final = frozenset({"unordered", "cidrs"})
+_UNORDERED: Final = frozenset({"unordered", "cidrs", "identified"})
 _NAMES: Final = ("name", "id", "key")
 _DEEPEST: Final = 16
 # What two ordered lists may cost: aligning them takes time by the product of their lengths.

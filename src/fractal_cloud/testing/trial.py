@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fractal_cloud.agent.spelling import Spelling
 from fractal_cloud.model.reference import filled
 from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE, stamp
 from fractal_cloud.offers.offer import AnyOffer
@@ -62,6 +63,7 @@ class Trial:
         self.env = environment
         self._compared = ComparedType(offer.facts())
         self._hiding = Hiding(self._compared)
+        self._spelling = Spelling(offer.component)
         self._references = offer.facts().references()
         self._names = 0
         self._is_clean = True
@@ -245,7 +247,8 @@ class Trial:
         declared = subject.declaration["parameters"]
         ignored = subject.declaration.get("ignoreDrift", ()) if ignoring else ()
         resolved = {name: self._resolved(name, value) for name, value in declared.items()}
-        return find_drift(self._compared, self._hiding.declared(resolved), self._outputs(subject), ignored)
+        compared = self._hiding.declared(self._spelling.of(resolved))
+        return find_drift(self._compared, compared, self._outputs(subject), ignored)
 
     def _drifting(self, subject: Subject, *, ignoring: bool = True) -> set[str]:
         """The parameters that drift, in which value of theirs ever."""

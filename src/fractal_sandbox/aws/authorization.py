@@ -32,9 +32,11 @@ _PREFIXES: Final = {"s3control": "s3", TAGGING_API: "tag"}
 # S3's actions that are not named as the operations that need them.
 _S3_ACTIONS: Final = {
     "DeleteBucketEncryption": "PutEncryptionConfiguration",
+    "DeleteBucketLifecycle": "PutLifecycleConfiguration",
     "DeleteObjects": "DeleteObject",
     "DeletePublicAccessBlock": "PutBucketPublicAccessBlock",
     "GetBucketEncryption": "GetEncryptionConfiguration",
+    "GetBucketLifecycleConfiguration": "GetLifecycleConfiguration",
     "GetPublicAccessBlock": "GetBucketPublicAccessBlock",
     "HeadBucket": "ListBucket",
     "HeadObject": "GetObject",
@@ -43,6 +45,7 @@ _S3_ACTIONS: Final = {
     "ListObjects": "ListBucket",
     "ListObjectsV2": "ListBucket",
     "PutBucketEncryption": "PutEncryptionConfiguration",
+    "PutBucketLifecycleConfiguration": "PutLifecycleConfiguration",
     "PutPublicAccessBlock": "PutBucketPublicAccessBlock",
 }
 # AWS answers these to whoever has a key at all.

@@ -21,7 +21,9 @@ RESOURCES = [offer.resource for offer in installed().of_provider("aws") if isins
 every_resource = pytest.mark.parametrize("resource", RESOURCES, ids=lambda one: str(one.kind))
 every_service = pytest.mark.parametrize("service", services().values(), ids=lambda one: str(one.name))
 # What removes a setting of a resource deletes no resource.
-SETTINGS = {"DeleteBucketEncryption", "DeleteBucketOwnershipControls", "DeletePublicAccessBlock"}
+SETTINGS = {
+    *("DeleteBucketEncryption", "DeleteBucketLifecycle", "DeleteBucketOwnershipControls", "DeletePublicAccessBlock"),
+}
 
 
 @cache

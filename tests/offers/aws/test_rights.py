@@ -195,6 +195,9 @@ ATTEMPTS: dict[tuple[str, str, str], Attempt] = {
     ("ChangeBuckets", "StringEquals", TAG): lambda agent, person: partial(
         agent("s3").delete_bucket, Bucket=a_bucket(person)
     ),
+    ("ChangeManagedBuckets", "StringEquals", TAG): lambda agent, person: partial(
+        agent("s3").put_bucket_logging, Bucket=a_bucket(person), BucketLoggingStatus={}
+    ),
     ("MasterPasswords", "Bool", "aws:ViaAWSService"): lambda agent, _: partial(
         agent("secretsmanager").create_secret, Name="rds!db-1", SecretString="x"
     ),
@@ -263,6 +266,34 @@ def test_every_condition_denies_a_call_that_would_be_allowed_without_it(
     assert is_denied(attempt)
     sandbox.aws.limit_agent(without(condition, whole(condition)))
     assert not is_denied(attempt), "it is that condition which denies it, and no other"
+
+
+EXPIRES = {"ID": "all", "Status": "Enabled", "Filter": {}, "Expiration": {"Days": 1}}
+
+
+def expire_all(agent: Clients, bucket: str) -> Callable[[], Any]:
+    rules = {"Rules": [EXPIRES]}
+    return partial(agent("s3").put_bucket_lifecycle_configuration, Bucket=bucket, LifecycleConfiguration=rules)
+
+
+@pytest.mark.rule("A7", "O15")
+def test_the_agent_sets_no_bucket_to_delete_its_objects_but_those_that_count_as_managed_or_were_named(
+    sandbox: Sandbox, agent: Clients, person: Person
+) -> None:
+    attempt = expire_all(agent, a_bucket(person))
+    person("resourcegroupstaggingapi").tag_resources(
+        ResourceARNList=["arn:aws:s3:::files"], Tags={"managed-by": "fractal-cloud"}
+    )
+    sandbox.aws.limit_agent(documents())
+    assert is_denied(attempt), "without ABAC a tag of a bucket says nothing"
+    sandbox.aws.knobs.bucket_abac = True
+    assert not is_denied(attempt)
+    sandbox.aws.knobs.bucket_abac = False
+    sandbox.aws.limit_agent(documents(PolicyOptions(buckets=("file*",))))
+    assert not is_denied(attempt)
+    sandbox.aws.limit_agent(documents(PolicyOptions(buckets=("other", "fil"))))
+    assert is_denied(attempt)
+    assert is_denied(lambda: agent("s3").delete_bucket_lifecycle(Bucket="files"))
 
 
 # --- what links make
@@ -366,10 +397,10 @@ def test_the_boundary_is_printed_alone_and_may_be_narrowed() -> None:
     narrowed = policy(PolicyOptions(boundary=True, buckets=("orders-*",)))
     assert isinstance(narrowed, dict)
     assert narrowed["Statement"][0]["Resource"] == ["arn:*:s3:::orders-*", "arn:*:s3:::orders-*/*"]
-    with pytest.raises(PolicyOptionError, match="goes with --boundary"):
-        policy(PolicyOptions(buckets=("orders",)))
     with pytest.raises(PolicyOptionError, match="is no name of a bucket"):
         policy(PolicyOptions(boundary=True, buckets=("arn:aws:s3:::*",)))
+    with pytest.raises(PolicyOptionError, match="is no name of a bucket"):
+        policy(PolicyOptions(buckets=("*",)))
 
 
 @pytest.mark.rule("A7")

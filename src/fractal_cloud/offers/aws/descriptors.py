@@ -122,7 +122,9 @@ class Resource:
     ``named_by``: the parameters that hold its id or its ARN, one or a list. ``arn``: what stands behind the account.
     ``creates``: the operations that make one, with the path of its id in their answers; empty where the request names
     it. ``modifies``, ``deletes``: what the offer calls to change and to delete it; ``also_modifies``: what only people
-    call. ``replaces_tags``: operations that write all tags at once. ``shown_by``: further writes whose answers show it.
+    call. ``held_by_tags``: of what the offer calls, what takes or shows so much that it is allowed only where
+    conditions on tags hold, or an operator names the resource. ``replaces_tags``: operations that write all tags at
+    once. ``shown_by``: further writes whose answers show it.
     ``listings``: the last one is the one that shows everything. ``reads``: reading operations beside these. ``needs``:
     actions that AWS asks for beside those called. ``touches``: what else a call has to do with, by operation.
     ``not_found``: code, status and text where there is none. ``name_key``: the key of its name in an item; empty where
@@ -141,6 +143,7 @@ class Resource:
     modifies: tuple[str, ...] = ()
     deletes: tuple[str, ...] = ()
     also_modifies: tuple[str, ...] = ()
+    held_by_tags: tuple[str, ...] = ()
     replaces_tags: tuple[str, ...] = ()
     shown_by: Mapping[str, str] = field(default_factory=dict)
     listings: tuple[Listing, ...]

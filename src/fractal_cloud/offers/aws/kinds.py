@@ -92,7 +92,7 @@ def _id(pattern: str, what: str, example: str, output: str) -> Callable[[str], s
     return check
 
 
-def _by_output(output: str) -> BeforeValidator:
+def by_output(output: str) -> BeforeValidator:
     """A component stands for its output."""
     return BeforeValidator(lambda value: str(value.output(output)) if isinstance(value, Component) else value)
 
@@ -100,7 +100,7 @@ def _by_output(output: str) -> BeforeValidator:
 GroupId = Annotated[
     str,
     AfterValidator(_id(r"sg-[0-9a-f]{8}([0-9a-f]{9})?", "id of a security group", "sg-0123456789abcdef0", "groupId")),
-    _by_output("groupId"),
+    by_output("groupId"),
 ]
 """The id of a security group that the agent need not know; a component, in Python, or its output stands for one."""
 
@@ -134,16 +134,31 @@ KeyArn = Annotated[
             "Arn",
         )
     ),
-    _by_output("Arn"),
+    by_output("Arn"),
 ]
 """The ARN of a key; its aliases are none, for AWS answers with the key itself."""
+
+EncryptionKey = Annotated[
+    str,
+    AfterValidator(
+        _id(
+            r"arn:[\w-]+:kms:[\w-]+:\d{12}:(key/[\w-]+|alias/[\w/-]+)|alias/[\w/-]+"
+            r"|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32}",
+            "KMS key: its ARN, its id or an alias",
+            "arn:aws:kms:eu-west-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
+            "Arn",
+        )
+    ),
+    by_output("Arn"),
+]
+"""A key as services take it that answer with what they were given."""
 
 RoleArn = Annotated[
     str,
     AfterValidator(
         _id(r"arn:[\w-]+:iam::\d{12}:role/.+", "ARN of a role", "arn:aws:iam::123456789012:role/monitoring", "Arn")
     ),
-    _by_output("Arn"),
+    by_output("Arn"),
 ]
 
 InstanceProfile = Annotated[
@@ -156,7 +171,7 @@ InstanceProfile = Annotated[
             "Arn",
         )
     ),
-    _by_output("Arn"),
+    by_output("Arn"),
 ]
 
 Block = Annotated[

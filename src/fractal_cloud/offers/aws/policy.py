@@ -28,6 +28,7 @@ from fractal_cloud.offers.aws.services import services
 from fractal_cloud.offers.aws.services.cloudtrail import CLOUDTRAIL
 from fractal_cloud.offers.aws.services.ec2 import EC2
 from fractal_cloud.offers.aws.services.rds import RDS
+from fractal_cloud.offers.aws.services.s3 import S3
 from fractal_cloud.offers.policy import PLAIN, PolicyOptions, every_match
 from fractal_cloud.offers.registry import installed
 
@@ -75,8 +76,13 @@ def _changes(service: str) -> list[str]:
 
 
 def _changes_of(resources: Iterable[Resource]) -> list[str]:
-    """What changes and deletes these resources."""
-    return _actions((one.service, (*one.modifies, *one.deletes, *one.needs)) for one in resources)
+    """What changes and deletes these resources, but for what only their tags or their names allow."""
+    changing = [(one, (*one.modifies, *one.deletes, *one.needs)) for one in resources]
+    return _actions((one.service, [name for name in names if name not in one.held_by_tags]) for one, names in changing)
+
+
+def _held(service: str) -> list[str]:
+    return _actions((one.service, one.held_by_tags) for one in _resources() if one.service.name == service)
 
 
 def _with_own_statements() -> list[Service]:
@@ -89,8 +95,7 @@ def policy(options: PolicyOptions = PLAIN) -> Document | list[Document]:
     """The least the agent needs: a document, or a list of them where IAM's limit or the options ask for several."""
     options.check("aws", _OPTIONS)
     every_match(options.secrets, "secrets", _SECRET, "name or ARN of a secret in AWS Secrets Manager")
-    if options.buckets and not options.boundary:
-        raise PolicyOptionError("--bucket limits what links make: it goes with --boundary")
+    every_match(options.buckets, "buckets", _BUCKET, "name of a bucket, or its beginning with * behind it")
     made = [boundary(options.buckets)] if options.boundary else documents(options)
     if options.document is not None:
         if not 1 <= options.document <= len(made):
@@ -108,6 +113,7 @@ def documents(options: PolicyOptions = PLAIN, *, bucket_abac: bool = False) -> l
     adding = [*_reading(), *_creating(), *_tagging(bucket_abac=bucket_abac)]
     changing = [
         *_changing(bucket_abac=bucket_abac),
+        *_named_buckets(options.buckets),
         *_supporting_permissions(),
         *_passing(options.pass_roles),
         *(_history() if options.with_history else []),
@@ -136,7 +142,6 @@ def _resolving(secrets: Iterable[str]) -> list[Statement]:
 
 def boundary(buckets: Sequence[str] = ()) -> Document:
     """The limit of every identity that links make: objects of this account's buckets, and nothing else."""
-    every_match(buckets, "buckets", _BUCKET, "name of a bucket, or its beginning with * behind it")
     own_account = {"StringEquals": {"aws:ResourceAccount": "${aws:PrincipalAccount}"}}
     actions = sorted([*USE_BUCKET, *READ_OBJECTS, *WRITE_OBJECTS])
     arns = [f"arn:*:s3:::{name}{end}" for name in sorted(set(buckets)) for end in ("", "/*")]
@@ -251,7 +256,15 @@ def _changing(*, bucket_abac: bool) -> list[Statement]:
         is_held = not service.needs_abac or bucket_abac
         name = f"Change{service.noun}s" if service.needs_abac else f"ChangeManaged{service.noun}s"
         statements.append(_allow(name, _changes(service.name), list(service.scope), _IS_MANAGED if is_held else None))
+        if held := _held(service.name):
+            statements.append(_allow(f"ChangeManaged{service.noun}s", held, list(service.scope), _IS_MANAGED))
     return statements
+
+
+def _named_buckets(names: Sequence[str]) -> list[Statement]:
+    """What deletes objects or shows who asks for them, of the buckets that were named: their tags say nothing there."""
+    arns = [f"arn:*:s3:::{name}" for name in sorted(set(names))]
+    return [_allow("ChangeNamedBuckets", _held(S3.name), arns)] if names else []
 
 
 def _changing_machines(action: str) -> list[Statement]:

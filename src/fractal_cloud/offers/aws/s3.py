@@ -11,21 +11,23 @@ the bucket.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
-from pydantic import field_validator
+from pydantic import field_serializer, field_validator, model_validator
 
 from fractal_cloud.model.catalog import GlassCommands
 from fractal_cloud.model.component import parameter
-from fractal_cloud.model.errors import CloudError, Conflict, NotFound
+from fractal_cloud.model.errors import CloudError, Conflict, Denied, NotFound
 from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.model.wording import counted
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import HOME_REGION, Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import AwsComponent, Region, bucket_name
-from fractal_cloud.offers.aws.s3_settings import SETTINGS
+from fractal_cloud.offers.aws.kinds import AwsComponent, EncryptionKey, Region, bucket_name
+from fractal_cloud.offers.aws.s3_lifecycle import AwsLifecycleRule, Rule
+from fractal_cloud.offers.aws.s3_logging import AwsBucketLogging
+from fractal_cloud.offers.aws.s3_settings import SETTINGS, calls_for, read_settings
 from fractal_cloud.offers.aws.services.s3 import S3, S3_CONTROL
 from fractal_cloud.offers.aws.tags import GUARD, NONE, from_list, interned, moment, to_list, write_tags
 from fractal_cloud.offers.offer import Query, Wanted
@@ -52,6 +54,29 @@ class AwsS3(AwsComponent):
     sse_algorithm: Literal["AES256", "aws:kms", "aws:kms:dsse"] | None = parameter(
         default=None, swept=True, description="How objects are encrypted by default; AWS starts with AES256."
     )
+    kms_master_key_id: EncryptionKey | None = parameter(
+        default=None,
+        swept=True,
+        compare="arn",
+        declared_as="kmsMasterKeyID",
+        description="The KMS key of sseAlgorithm aws:kms and aws:kms:dsse: its ARN, its id or an alias, or the output "
+        "of a component; AWS's own key if not given.",
+    )
+    bucket_key_enabled: bool | None = parameter(
+        default=None, swept=True, description="Whether a key of the bucket spares calls to KMS; AWS starts with false."
+    )
+    blocked_encryption_types: list[Literal["SSE-C"]] | None = parameter(
+        default=None, swept=True, compare="unordered", description="How objects must not be encrypted; [] allows all."
+    )
+    lifecycle_rules: list[AwsLifecycleRule] | None = parameter(
+        default=None,
+        swept=True,
+        compare="identified",
+        description="All rules by which S3 moves and deletes objects by itself; [] for none.",
+    )
+    logging: AwsBucketLogging | None = parameter(
+        default=None, swept=True, description="Where S3 writes what was asked of it; {} for nowhere."
+    )
     block_public_access: bool | None = parameter(
         default=None, swept=True, description="Whether all four blocks of public access are on; AWS starts with true."
     )
@@ -64,6 +89,34 @@ class AwsS3(AwsComponent):
     def _is_bucket_name(cls, name: str) -> str:
         return bucket_name(name)
 
+    @field_validator("lifecycle_rules")
+    @classmethod
+    def _has_each_id_once(cls, rules: list[AwsLifecycleRule] | None) -> list[AwsLifecycleRule] | None:
+        ids = [rule.id for rule in rules or () if rule.id is not None]
+        if twice := sorted({one for one in ids if ids.count(one) > 1}):
+            raise ValueError(f"several rules have the id {twice[0]!r}: ids are unique in a bucket")
+        return rules
+
+    @model_validator(mode="after")
+    def _has_a_key_only_with_kms(self) -> Self:
+        if self.kms_master_key_id is not None and self.sse_algorithm not in ("aws:kms", "aws:kms:dsse"):
+            raise ValueError("kmsMasterKeyID goes with sseAlgorithm aws:kms or aws:kms:dsse: declare it too")
+        return self
+
+    @field_serializer("lifecycle_rules")
+    def _in_one_spelling(self, rules: list[Any] | None) -> list[Rule] | None:
+        if rules is None:
+            return None
+        # What holds a reference to an output is kept as it was written until the agent fills it in.
+        return [rule.flat() if isinstance(rule, AwsLifecycleRule) else rule for rule in rules]
+
+    @field_serializer("logging")
+    def _without_what_is_usual(self, logging: Any) -> dict[str, Any] | None:
+        return logging.flat() if isinstance(logging, AwsBucketLogging) else logging
+
+
+_BY_ENCRYPTION: Final = ("PutBucketEncryption", "DeleteBucketEncryption")
+_OF_ENCRYPTION: Final = ("sseAlgorithm", "kmsMasterKeyID", "bucketKeyEnabled", "blockedEncryptionTypes")
 
 BUCKET = Resource(
     service=S3,
@@ -71,7 +124,10 @@ BUCKET = Resource(
     named_by=("Bucket",),
     creates={"CreateBucket": ""},
     modifies=(
+        "DeleteBucketLifecycle",
         "PutBucketEncryption",
+        "PutBucketLifecycleConfiguration",
+        "PutBucketLogging",
         "PutBucketOwnershipControls",
         "PutBucketVersioning",
         "PutPublicAccessBlock",
@@ -80,15 +136,20 @@ BUCKET = Resource(
     also_modifies=("DeleteBucketEncryption", "DeleteBucketOwnershipControls", "DeletePublicAccessBlock"),
     set_by={
         "versioning": ("PutBucketVersioning",),
-        "sseAlgorithm": ("PutBucketEncryption", "DeleteBucketEncryption"),
+        **dict.fromkeys(_OF_ENCRYPTION, _BY_ENCRYPTION),
+        "lifecycleRules": ("PutBucketLifecycleConfiguration", "DeleteBucketLifecycle"),
+        "logging": ("PutBucketLogging",),
         "blockPublicAccess": ("PutPublicAccessBlock", "DeletePublicAccessBlock"),
         "objectOwnership": ("PutBucketOwnershipControls", "DeleteBucketOwnershipControls"),
     },
+    held_by_tags=("DeleteBucketLifecycle", "PutBucketLifecycleConfiguration", "PutBucketLogging"),
     replaces_tags=("DeleteBucketTagging", "PutBucketTagging"),
     listings=(Listing(operation="ListBuckets", path="Buckets", id="Name", tags="never"),),
     reads=(
         "GetBucketEncryption",
+        "GetBucketLifecycleConfiguration",
         "GetBucketLocation",
+        "GetBucketLogging",
         "GetBucketOwnershipControls",
         "GetBucketTagging",
         "GetBucketVersioning",
@@ -142,9 +203,12 @@ class AwsS3Offer(AwsOffer[AwsS3]):
                 yield _sighting(there, name, found, born=born)
 
     def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
-        """The settings named, each by a call of its own."""
-        there = cloud.elsewhere(sighting.outputs["region"])
-        return {name: SETTINGS[name].read(there, sighting.resource_id) for name in names}
+        """The settings named; those of one call are read together."""
+        return read_settings(cloud.elsewhere(sighting.outputs["region"]), sighting.resource_id, names)
+
+    def sweep_calls(self, names: Collection[str]) -> int:
+        """Encryption is one call."""
+        return calls_for(names)
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One bucket by its name, with its tags as the bucket itself reports them."""
@@ -157,7 +221,7 @@ class AwsS3Offer(AwsOffer[AwsS3]):
         tags = _bucket_tags(there, resource_id)
         if tags is None:
             return None
-        swept = {name: SETTINGS[name].read(there, resource_id) for name in sweep}
+        swept = read_settings(there, resource_id, sweep)
         return _sighting(there, resource_id, tags, swept, born)
 
     def create(self, cloud: Aws, wanted: Wanted[AwsS3], tags: ProtocolTags) -> Sighting:
@@ -176,10 +240,18 @@ class AwsS3Offer(AwsOffer[AwsS3]):
         """Set the next setting; public access is closed before anything else is opened."""
         there = cloud.elsewhere(sighting.outputs["region"])
         declared = wanted.component.parameters()
-        for name, setting in SETTINGS.items():
-            if name in drift:
-                setting.write(there, sighting.resource_id, declared[name])
+        for setting in SETTINGS:
+            changed = {name: declared[name] for name in setting.names if name in drift}
+            if changed:
+                try:
+                    setting.write(there, sighting.resource_id, changed)
+                except Denied as refusal:
+                    raise _held(sighting.resource_id, changed, refusal) from refusal
                 return
+
+    def warnings(self, drift: Collection[str]) -> list[str]:
+        """What deletes objects."""
+        return ["S3 deletes and moves objects by lifecycleRules"] if "lifecycleRules" in drift else []
 
     def delete(self, cloud: Aws, sighting: Sighting) -> None:
         """Delete it if it is empty."""
@@ -268,6 +340,18 @@ def _not_empty(cloud: Aws, name: str, refusal: Conflict) -> Conflict:
     return Conflict(
         f"bucket {name!r} still holds {count} ({refusal.code}), and a bucket is never emptied for you: "
         "empty it yourself, unfinished uploads too, and it is tried again",
+        code=refusal.code,
+        request_id=refusal.request_id,
+    )
+
+
+def _held(name: str, changed: Collection[str], refusal: Denied) -> Denied:
+    """A refusal that says how the rights for this bucket are given, where they are not those of every bucket."""
+    if not {"lifecycleRules", "logging"} & set(changed):
+        return refusal
+    return Denied(
+        f"{refusal.message}. The rights for {' and '.join(sorted(changed))} hold for buckets named there "
+        f"(`--bucket {name}`), and for those with ABAC switched on",
         code=refusal.code,
         request_id=refusal.request_id,
     )
