@@ -78,7 +78,7 @@ def test_storage_that_aws_lets_grow_is_no_drift(world: World, person: Person) ->
 
 
 @pytest.mark.rule("G3")
-def test_storage_that_may_grow_can_be_told_to_stop(world: World, sandbox: Sandbox) -> None:
+def test_storage_that_may_grow_stops_growing_where_zero_is_declared(world: World, sandbox: Sandbox) -> None:
     world.bring(EXAMPLE)
     world.correct(DATABASE, maxAllocatedStorage=100)
     world.person("rds").modify_db_instance(DBInstanceIdentifier="orders", AllocatedStorage=35, ApplyImmediately=True)
@@ -127,7 +127,7 @@ def test_performance_insights_that_is_off_is_sent_without_settings(world: World)
         ({"enableCloudwatchLogsExports": ["audit"]}, "iam-db-auth-error"),
     ],
 )
-def test_what_aws_never_takes_is_refused_before_deploy(changed: dict[str, Any], text: str) -> None:
+def test_what_aws_always_refuses_is_refused_before_deploy(changed: dict[str, Any], text: str) -> None:
     given = {name: value for name, value in {**DATABASE["parameters"], **changed}.items() if value is not None}
     with pytest.raises(DeclarationError, match=text):
         AwsRdsPostgres(id="orders", **given)

@@ -200,7 +200,7 @@ _RULE = {"status": "Enabled", "expiration": {"days": 7}}
         ({"kmsMasterKeyID": "files", "sseAlgorithm": "aws:kms"}, "'files' is no KMS key"),
     ],
 )
-def test_what_s3_never_takes_is_refused_before_deploy(declared: dict[str, Any], text: str) -> None:
+def test_what_s3_always_refuses_is_refused_before_deploy(declared: dict[str, Any], text: str) -> None:
     with pytest.raises(DeclarationError, match=text):
         AwsS3(id="files", region=REGION, **declared)
 

@@ -169,7 +169,7 @@ class AwsRdsPostgres(AwsComponent):
         return days
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _agrees(self) -> Self:
         if self.max_allocated_storage and self.max_allocated_storage <= self.allocated_storage:
             raise ValueError("maxAllocatedStorage must be above allocatedStorage, or 0 to switch it off")
         on = ("performance_insights_kms_key_id", "performance_insights_retention_period")
