@@ -352,14 +352,18 @@ class Example:
     def _reference(value: Any) -> str:
         return f"[{', '.join(map(_variable, value))}]" if isinstance(value, list) else _variable(value)
 
-    def _value(self, value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], indent: int) -> str:
-        """A value as Python spells it, with the classes of what has some."""
+    def _value(
+        self, value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], indent: int, before: int = 0
+    ) -> str:
+        """A value as Python spells it, with the classes of what has some. ``before``: how much stands before it."""
         found, part = _chosen(value, schema, root)
         if isinstance(value, Mapping) and part:
             given = [
-                (snake(key), self._value(one, found["properties"][key], root, indent)) for key, one in value.items()
+                (name, self._value(one, found["properties"][key], root, indent + 4, len(name) + 2))
+                for key, one in value.items()
+                for name in [snake(key)]
             ]
-            return call(self._sdk.call(part), given, indent)
+            return call(self._sdk.call(part), given, indent, before)
         inner = next(iter(found.get("patternProperties", {}).values()), found.get("additionalProperties"))
         if isinstance(value, Mapping) and isinstance(inner, Mapping):
             entries = [f"{written(key)}: {self._value(one, inner, root, indent + 4)}" for key, one in value.items()]
@@ -383,10 +387,10 @@ def _chosen(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> t
     return {}, ""
 
 
-def call(name: str, pairs: Sequence[tuple[str, str]], indent: int) -> str:
+def call(name: str, pairs: Sequence[tuple[str, str]], indent: int, before: int = 0) -> str:
     """A call on one line where it fits, else with one argument a line."""
     line = f"{name}({', '.join(f'{key}={value}' for key, value in pairs)})"
-    if len(line) + indent <= WIDTH and "\n" not in line:
+    if len(line) + indent + before <= WIDTH and "\n" not in line:
         return line
     margin = " " * indent
     return f"{name}(\n" + "".join(f"{margin}    {key}={value},\n" for key, value in pairs) + f"{margin})"

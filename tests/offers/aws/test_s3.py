@@ -164,19 +164,14 @@ def test_days_tags_and_transitions_are_compared_as_what_they_are() -> None:
         "Expiration": {"Date": datetime(2030, 1, 31, tzinfo=UTC), "ExpiredObjectDeleteMarker": False},
         "Transitions": [{"Days": 90, "StorageClass": "GLACIER"}, {"Days": 30, "StorageClass": "STANDARD_IA"}],
     }
-    declared = AwsS3(
-        id="files",
-        region=REGION,
-        lifecycleRules=[
-            {
-                "id": "x",
-                "status": "Enabled",
-                "filter": {"and": {"tags": [{"key": "a", "value": "1"}, {"key": "b"}], "objectSizeGreaterThan": 0}},
-                "expiration": {"date": "2030-01-31"},
-                "transitions": [{"days": 30, "storageClass": "STANDARD_IA"}, {"storageClass": "GLACIER", "days": 90}],
-            }
-        ],
-    )
+    wanted = {
+        "id": "x",
+        "status": "Enabled",
+        "filter": {"and": {"tags": [{"key": "a", "value": "1"}, {"key": "b"}], "objectSizeGreaterThan": 0}},
+        "expiration": {"date": "2030-01-31"},
+        "transitions": [{"days": 30, "storageClass": "STANDARD_IA"}, {"storageClass": "GLACIER", "days": 90}],
+    }
+    declared = AwsS3.from_parameters("files", {"region": REGION, "lifecycleRules": [wanted]})
     [rule] = declared.parameters()["lifecycleRules"]
     assert from_answer(shown) == rule
     assert from_answer(to_request(rule)) == rule
