@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from fractal_sandbox.aws import accounts
+from fractal_sandbox.aws.cloudcontrol.parts import parts
 from fractal_sandbox.aws.cloudcontrol.paths import found, pruned
 from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, catalog
 from fractal_sandbox.aws.cloudcontrol.twins import find_twin
@@ -95,12 +96,14 @@ class Store:
 
     def keep(self, schema: TypeSchema, identifier: str, region: str, model: Model) -> None:
         self._group(schema.name, region)[identifier] = copy.deepcopy(model)
+        if schema.name in parts():
+            return  # it has no ARN: the one among its properties is that of what it belongs to
         arn = arn_of(schema, identifier, model, region)
         self._arns[(accounts.current(), arn)] = (schema.name, identifier, "" if is_global(schema.name) else region)
 
     def drop(self, schema: TypeSchema, identifier: str, region: str) -> None:
         model = self._group(schema.name, region).pop(identifier, None)
-        if model is not None:
+        if model is not None and schema.name not in parts():
             self._arns.pop((accounts.current(), arn_of(schema, identifier, model, region)), None)
 
     def by_arn(self, arn: str) -> tuple[str, str, str] | None:
