@@ -39,6 +39,16 @@ class Shape:
         self.marks: Json = marks
 
     @cached_property
+    def meant(self) -> int:
+        """What identifies the schema, by however many references it is reached: the place they lead to."""
+        found = self._nodes[0] if self._nodes else _NOTHING
+        for one in self._nodes[1:]:
+            if not isinstance(found.get("$ref"), str):
+                break
+            found = one
+        return id(found)
+
+    @cached_property
     def kind(self) -> Kind:
         """What the schema expects; ``value`` where it says nothing."""
         if any(mapping(one.get("properties")) for one in self._nodes):
@@ -157,9 +167,9 @@ def _marked(shape: Shape, fits: Callable[[Shape], bool], path: Path, above: froz
     if path and fits(shape):
         yield path
         return
-    if id(shape) in above or len(path) >= DEEPEST:  # a schema that contains itself
+    if shape.meant in above or len(path) >= DEEPEST:  # a schema that contains itself
         return
-    above = above | {id(shape)}
+    above = above | {shape.meant}
     match shape.kind:
         case "object":
             for name, child in shape.properties():
