@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fractal_sandbox.fault_injection import Countdown, Knobs
+from fractal_sandbox.kubernetes import workload_status
+from fractal_sandbox.kubernetes.conditions import condition, with_status
 from fractal_sandbox.kubernetes.kinds import CRD, DEPLOYMENT, NAMESPACE, Kind, Kinds, Object
 from fractal_sandbox.kubernetes.networking import Addresses
 from fractal_sandbox.kubernetes.rollouts import Rollouts
-from fractal_sandbox.kubernetes.store import Store, now
+from fractal_sandbox.kubernetes.store import Store
 
 __all__ = ["Controllers"]
 
@@ -129,14 +131,14 @@ class Controllers:
             self._reconcile(kind, item)
             return
         self._working[item["metadata"]["uid"]] = _Work(kind, *_place(item), countdown, is_new)
-        if kind.kind in _PENDING:
-            self._write(kind, item, _PENDING[kind.kind](self._rolled(kind, item), is_new=is_new))
+        if kind.resource in _PENDING:
+            self._write(kind, item, _PENDING[kind.resource](self._rolled(kind, item), is_new=is_new))
 
     def _reconcile(self, kind: Kind, item: Object) -> None:
         if item["metadata"].get("deletionTimestamp"):
             return
-        if kind.kind in _READY:
-            self._write(kind, item, _READY[kind.kind](self._rolled(kind, item), self._addresses))
+        if kind.resource in _READY:
+            self._write(kind, item, _READY[kind.resource](self._rolled(kind, item), self._addresses))
 
     def _rolled(self, kind: Kind, item: Object) -> Object:
         return self._rollouts.rolled(item) if kind == DEPLOYMENT else item
@@ -154,26 +156,6 @@ def _spec(item: Object) -> Object:
     return {key: value for key, value in item.items() if key not in ("metadata", "status")}
 
 
-def _condition(item: Object, kind: str, status: str, reason: str, message: str = "") -> Object:
-    """Return a condition, with the time of its last change kept where it did not change."""
-    for old in item.get("status", {}).get("conditions", []):
-        if (old["type"], old["status"], old["reason"]) == (kind, status, reason):
-            return dict(old)
-    when = now()
-    return {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message or reason,
-        "lastTransitionTime": when,
-        **({"lastUpdateTime": when} if kind in ("Available", "Progressing") else {}),
-    }
-
-
-def _with_status(item: Object, status: Object) -> Object:
-    return {**item, "status": status}
-
-
 def _pending_deployment(item: Object, *, is_new: bool) -> Object:
     wanted = item["spec"]["replicas"]
     old = item.get("status", {})
@@ -186,11 +168,11 @@ def _pending_deployment(item: Object, *, is_new: bool) -> Object:
         ),
         "unavailableReplicas": wanted,
         "conditions": [
-            _condition(item, "Available", "False", "MinimumReplicasUnavailable"),
-            _condition(item, "Progressing", "True", "ReplicaSetUpdated"),
+            condition(item, "Available", "False", "MinimumReplicasUnavailable"),
+            condition(item, "Progressing", "True", "ReplicaSetUpdated"),
         ],
     }
-    return _with_status(item, {key: value for key, value in status.items() if value != 0})
+    return with_status(item, {key: value for key, value in status.items() if value != 0})
 
 
 def _ready_deployment(item: Object, _: Addresses) -> Object:
@@ -200,11 +182,11 @@ def _ready_deployment(item: Object, _: Addresses) -> Object:
         "observedGeneration": item["metadata"]["generation"],
         **(dict.fromkeys(counts, wanted) if wanted else {}),
         "conditions": [
-            _condition(item, "Available", "True", "MinimumReplicasAvailable"),
-            _condition(item, "Progressing", "True", "NewReplicaSetAvailable"),
+            condition(item, "Available", "True", "MinimumReplicasAvailable"),
+            condition(item, "Progressing", "True", "NewReplicaSetAvailable"),
         ],
     }
-    return _with_status(item, status)
+    return with_status(item, status)
 
 
 def _ready_service(item: Object, addresses: Addresses) -> Object:
@@ -213,11 +195,11 @@ def _ready_service(item: Object, addresses: Addresses) -> Object:
         given = {}
     elif not given:
         given = {"ingress": [{"ip": addresses.outside_ip()}]}
-    return _with_status(item, {"loadBalancer": given})
+    return with_status(item, {"loadBalancer": given})
 
 
 def _pending_claim(item: Object, *, is_new: bool) -> Object:
-    return _with_status(item, {"phase": "Pending"}) if is_new else item
+    return with_status(item, {"phase": "Pending"}) if is_new else item
 
 
 def _ready_claim(item: Object, _: Addresses) -> Object:
@@ -240,18 +222,18 @@ def _runs(item: Object) -> bool:
 def _pending_machine(item: Object, *, is_new: bool) -> Object:
     changing = "Starting" if _runs(item) else "Stopping"
     shown = "Provisioning" if is_new else changing
-    return _with_status(item, {"created": not is_new, "ready": False, "printableStatus": shown})
+    return with_status(item, {"created": not is_new, "ready": False, "printableStatus": shown})
 
 
 def _ready_machine(item: Object, _: Addresses) -> Object:
     if not _runs(item):
-        return _with_status(item, {"printableStatus": "Stopped"})
-    ready = _condition(item, "Ready", "True", "GuestReady")
-    return _with_status(item, {"created": True, "ready": True, "printableStatus": "Running", "conditions": [ready]})
+        return with_status(item, {"printableStatus": "Stopped"})
+    ready = condition(item, "Ready", "True", "GuestReady")
+    return with_status(item, {"created": True, "ready": True, "printableStatus": "Running", "conditions": [ready]})
 
 
 def _ready_namespace(item: Object, _: Addresses) -> Object:
-    return _with_status(item, {"phase": "Active"})
+    return with_status(item, {"phase": "Active"})
 
 
 def _ready_definition(item: Object, _: Addresses) -> Object:
@@ -260,23 +242,36 @@ def _ready_definition(item: Object, _: Addresses) -> Object:
         "acceptedNames": names,
         "storedVersions": [version["name"] for version in item["spec"]["versions"] if version.get("storage")],
         "conditions": [
-            _condition(item, "NamesAccepted", "True", "NoConflicts", "no conflicts found"),
-            _condition(item, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted"),
+            condition(item, "NamesAccepted", "True", "NoConflicts", "no conflicts found"),
+            condition(item, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted"),
         ],
     }
-    return _with_status(item, status)
+    return with_status(item, status)
 
 
 _READY: Final[dict[str, Callable[[Object, Addresses], Object]]] = {
-    "Deployment": _ready_deployment,
-    "Service": _ready_service,
-    "PersistentVolumeClaim": _ready_claim,
-    "VirtualMachine": _ready_machine,
-    "Namespace": _ready_namespace,
-    "CustomResourceDefinition": _ready_definition,
+    "customresourcedefinitions.apiextensions.k8s.io": _ready_definition,
+    "daemonsets.apps": workload_status.ready_daemon_set,
+    "deployments.apps": _ready_deployment,
+    "horizontalpodautoscalers.autoscaling": workload_status.ready_autoscaler,
+    "jobs.batch": workload_status.ready_job,
+    "namespaces": _ready_namespace,
+    "persistentvolumeclaims": _ready_claim,
+    "poddisruptionbudgets.policy": workload_status.ready_budget,
+    "replicasets.apps": workload_status.ready_replicas,
+    "replicationcontrollers": workload_status.ready_replicas,
+    "services": _ready_service,
+    "statefulsets.apps": workload_status.ready_stateful_set,
+    "virtualmachines.kubevirt.io": _ready_machine,
 }
+"""How the controllers leave a kind's objects, by its resource: a custom kind may have the name of another."""
 _PENDING: Final[dict[str, Any]] = {
-    "Deployment": _pending_deployment,
-    "PersistentVolumeClaim": _pending_claim,
-    "VirtualMachine": _pending_machine,
+    "daemonsets.apps": workload_status.pending_daemon_set,
+    "deployments.apps": _pending_deployment,
+    "jobs.batch": workload_status.pending_job,
+    "persistentvolumeclaims": _pending_claim,
+    "replicasets.apps": workload_status.pending_replicas,
+    "replicationcontrollers": workload_status.pending_replicas,
+    "statefulsets.apps": workload_status.pending_stateful_set,
+    "virtualmachines.kubevirt.io": _pending_machine,
 }
