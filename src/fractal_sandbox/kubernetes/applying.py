@@ -12,27 +12,35 @@ from collections.abc import Iterable
 from typing import Any
 
 from fractal_sandbox.kubernetes.errors import ApiError
-from fractal_sandbox.kubernetes.kinds import Object
-from fractal_sandbox.kubernetes.managed_fields import Path, Writer, entries_of, fields_of, paths_of
+from fractal_sandbox.kubernetes.kinds import Kind, Object
+from fractal_sandbox.kubernetes.managed_fields import Changes, Path, Writer, entries_of, fields_of, paths_of
 from fractal_sandbox.kubernetes.published import Node
 
 __all__ = ["applied"]
 
 
 def applied(
-    item: Object, config: Object, writer: Writer, at: str, node: Node, *, is_forced: bool
+    item: Object, config: Object, writer: Writer, at: str, kind: Kind, *, is_forced: bool
 ) -> tuple[Object, list[Object]]:
     """Return the object with a configuration applied to it, and its entries of managedFields.
 
     Raises the refusal of one that conflicts with other managers.
     """
-    entries = entries_of(item)
+    entries, node = entries_of(item), kind.node
     named = dict(fields_of(config, node))
     there = dict(fields_of(item, node))
-    mine = next((entry for entry in entries if writer.wrote(entry)), None)
+    mine = next((entry for entry in entries if writer.wrote(entry, kind.api_version)), None)
+    if mine is not None and mine["apiVersion"] != kind.api_version:
+        raise ApiError(501, "", f"{writer.manager} applied {mine['apiVersion']} before: not stood in for here")
     others = [entry for entry in entries if entry is not mine]
     lost = {path for path, value in named.items() if path in there and there[path] != value}
-    disputed = [(entry, path) for entry in others for path in paths_of(entry) if _is_disputed(path, lost)]
+    merged = _merged(copy.deepcopy(item), config, node)
+    changes = Changes(item, merged, kind)
+
+    def lost_to(entry: Object) -> set[Path]:
+        return lost if entry["apiVersion"] == kind.api_version else changes.of(entry["apiVersion"])[0]
+
+    disputed = [(entry, path) for entry in others for path in paths_of(entry) if _is_disputed(path, lost_to(entry))]
     if disputed and not is_forced:
         raise _conflicts(disputed)
     for entry in others:
@@ -40,7 +48,6 @@ def applied(
         entry["fieldsV1"] = _without_paths(entry, taken)
     before = set(paths_of(mine)) if mine is not None else set()
     kept = {path for entry in others for path in paths_of(entry)}
-    merged = _merged(copy.deepcopy(item), config, node)
     for path in sorted(before - named.keys(), reverse=True):
         if path not in kept:
             _remove(merged, path, named.keys() | kept)

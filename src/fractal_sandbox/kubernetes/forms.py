@@ -1,6 +1,6 @@
 """The forms in which a client may ask for objects: whole, their metadata only, or as a table for people.
 
-Pure: objects in, JSON out. What a table's columns are is in `tables.py`.
+Objects in, JSON out, converted where another version is asked for. What a table's columns are is in `tables.py`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from fractal_sandbox.kubernetes.converting import converted, in_version
 from fractal_sandbox.kubernetes.errors import not_acceptable
 from fractal_sandbox.kubernetes.kinds import Kind, Object
 from fractal_sandbox.kubernetes.reading import Page
@@ -39,14 +40,14 @@ def form_of(accept: str, *, is_list: bool) -> Form:
 def shown_object(kind: Kind, item: Object, form: Form, query: Mapping[str, str]) -> Object:
     if item["kind"] == "Status":
         return item
-    item = _in_version(kind, item)
+    item = in_version(kind, item)
     if form == "table":
         return table(kind, [item], {"resourceVersion": item["metadata"].get("resourceVersion", "")}, query)
     return _metadata_only(item) if form == "metadata" else item
 
 
 def shown_list(kind: Kind, page: Page, form: Form, query: Mapping[str, str]) -> Object:
-    items = [_in_version(kind, item) for item in page.items]
+    items = converted(kind, page.items)
     if form == "table":
         return table(kind, items, page.metadata, query)
     if form == "metadata":
@@ -59,10 +60,6 @@ def shown_list(kind: Kind, page: Page, form: Form, query: Mapping[str, str]) -> 
     if not kind.is_custom:  # the items of typed lists do not repeat what the list says
         items = [{key: value for key, value in item.items() if key not in ("apiVersion", "kind")} for item in items]
     return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": page.metadata, "items": items}
-
-
-def _in_version(kind: Kind, item: Object) -> Object:
-    return item if item["apiVersion"] == kind.api_version else {**item, "apiVersion": kind.api_version}
 
 
 def _metadata_only(item: Object) -> dict[str, Any]:

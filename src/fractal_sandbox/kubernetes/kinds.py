@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from fractal_sandbox.kubernetes.published import Node, node_of, published
@@ -46,6 +46,20 @@ class Kind:
     columns: tuple[tuple[str, str, str], ...] = field(default=(), compare=False)
     # The schema in a custom kind's definition; empty where it leaves all fields open.
     schema: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    # Of a custom kind: the version in which its objects are kept, the schemas of all, and how one becomes another.
+    storage: str = field(default="", compare=False)
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, compare=False)
+    conversion: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def at(self, api_version: str) -> Kind:
+        """Return the same kind in another version."""
+        version = api_version.rpartition("/")[2]
+        return self if version == self.version else replace(self, version=version, schema=self.schemas.get(version, {}))
+
+    @property
+    def stored(self) -> Kind:
+        """The version in which objects are kept."""
+        return self.at(self.storage) if self.storage else self
 
     @property
     def node(self) -> Node:
@@ -193,6 +207,7 @@ def kinds_of(definition: Mapping[str, Any]) -> list[Kind]:
     """Return the kinds that a custom resource definition has served, one per version."""
     spec = definition["spec"]
     names = spec["names"]
+    schemas = {one["name"]: (one.get("schema") or {}).get("openAPIV3Schema") or {} for one in spec["versions"]}
     return [
         Kind(
             group=spec["group"],
@@ -204,7 +219,10 @@ def kinds_of(definition: Mapping[str, Any]) -> list[Kind]:
             has_status="status" in (version.get("subresources") or {}),
             is_custom=True,
             is_in_all="all" in names.get("categories", ()),
-            schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
+            schema=schemas[version["name"]],
+            storage=next((one["name"] for one in spec["versions"] if one.get("storage")), version["name"]),
+            schemas=schemas,
+            conversion=spec.get("conversion") or {},
             columns=tuple(
                 (column["name"], column["type"], column["jsonPath"])
                 for column in version.get("additionalPrinterColumns") or ()

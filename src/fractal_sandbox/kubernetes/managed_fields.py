@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fractal_sandbox.kubernetes.kinds import Object
+from fractal_sandbox.kubernetes.converting import in_version
+from fractal_sandbox.kubernetes.kinds import Kind, Object
 from fractal_sandbox.kubernetes.published import Node
 
-__all__ = ["Path", "Writer", "entries_of", "fields_of", "owned", "paths_of", "with_entries"]
+__all__ = ["Changes", "Path", "Writer", "entries_of", "fields_of", "owned", "paths_of", "with_entries"]
 
 Path = tuple[str, ...]
-_NOT_OWNED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+_NOT_OWNED: Final = frozenset({"apiVersion", "kind", "metadata"})
 _OWNED_METADATA: Final = ("labels", "annotations", "finalizers")
 
 
@@ -30,10 +31,11 @@ class Writer:
     operation: str = "Update"
     subresource: str = ""
 
-    def wrote(self, entry: Object) -> bool:
-        """Return whether an entry of managedFields is this writer's."""
+    def wrote(self, entry: Object, api_version: str) -> bool:
+        """Return whether an entry of managedFields is this writer's: updates in another version have their own."""
         found = (entry["manager"], entry["operation"], entry.get("subresource", ""))
-        return found == (self.manager, self.operation, self.subresource)
+        is_same = entry["apiVersion"] == api_version or self.operation == "Apply"
+        return is_same and found == (self.manager, self.operation, self.subresource)
 
     def entry(self, api_version: str, paths: Iterable[Path], at: str) -> Object:
         """Return this writer's entry for these fields."""
@@ -42,22 +44,41 @@ class Writer:
         return {**made, "fieldsType": "FieldsV1", "fieldsV1": _tree(set(paths))}
 
 
-def owned(before: Object | None, after: Object, writer: Writer, at: str, node: Node) -> Object:
+def owned(before: Object | None, after: Object, writer: Writer, at: str, kind: Kind) -> Object:
     """Return the object with its managedFields after an update: who wrote which field last."""
-    old = dict(fields_of(before, node)) if before is not None else {}
-    new = dict(fields_of(after, node))
-    changed = {path for path, value in new.items() if path not in old or old[path] != value}
-    gone = old.keys() - new.keys()
+    changes = Changes(before, after, kind)
+    changed, gone = changes.of(after["apiVersion"])
     entries = entries_of(before)
     if changed or gone:
         for entry in entries:
-            entry["fieldsV1"] = _tree({path for path in paths_of(entry) if path not in changed | gone})
+            lost = set().union(*changes.of(entry["apiVersion"]))
+            entry["fieldsV1"] = _tree({path for path in paths_of(entry) if path not in lost})
     if changed:
-        mine = next((entry for entry in entries if writer.wrote(entry)), None)
+        mine = next((entry for entry in entries if writer.wrote(entry, after["apiVersion"])), None)
         held = set(paths_of(mine)) if mine is not None else set()
         entries = [entry for entry in entries if entry is not mine]
         entries.append(writer.entry(after["apiVersion"], held | changed, at))
     return with_entries(after, entries)
+
+
+class Changes:
+    """Which fields differ between two states of an object, in any version: each manager's are named in its own."""
+
+    def __init__(self, before: Object | None, after: Object, kind: Kind) -> None:
+        self._before = before
+        self._after = after
+        self._kind = kind
+        self._found: dict[str, tuple[set[Path], set[Path]]] = {}
+
+    def of(self, api_version: str) -> tuple[set[Path], set[Path]]:
+        """Return the fields that are new or have another value, and those that are gone."""
+        if api_version not in self._found:
+            kind = self._kind.at(api_version)
+            old = dict(fields_of(in_version(kind, self._before), kind.node)) if self._before is not None else {}
+            new = dict(fields_of(in_version(kind, self._after), kind.node))
+            changed = {path for path, value in new.items() if path not in old or old[path] != value}
+            self._found[api_version] = (changed, old.keys() - new.keys())
+        return self._found[api_version]
 
 
 def entries_of(item: Object | None) -> list[Object]:

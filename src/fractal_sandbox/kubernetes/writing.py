@@ -17,6 +17,7 @@ from fractal_sandbox.kubernetes import errors
 from fractal_sandbox.kubernetes.admission import Admission
 from fractal_sandbox.kubernetes.applying import applied
 from fractal_sandbox.kubernetes.controllers import Controllers
+from fractal_sandbox.kubernetes.converting import in_version
 from fractal_sandbox.kubernetes.decoding import read_object
 from fractal_sandbox.kubernetes.defaults import complete
 from fractal_sandbox.kubernetes.errors import ApiError, Cause
@@ -87,26 +88,27 @@ class Writing:
             return replace(plan, after=with_entries(plan.after, plan.managed))
         manager = request.query.get("fieldManager") or request.call.user_agent.split("/")[0]
         writer = Writer(manager, "Update", request.target.subresource)
-        return replace(plan, after=owned(plan.before, plan.after, writer, now(), plan.kind.node))
+        return replace(plan, after=owned(plan.before, plan.after, writer, now(), plan.kind))
 
     def carry_out(self, plan: Plan) -> tuple[int, Object]:
         """Do it; returns the status and the object that the answer shows."""
+        kept = in_version(plan.kind.stored, plan.after) if plan.after is not None else None
         if plan.verb == "create":
-            assert plan.after is not None
-            item = self._store.add(plan.kind, plan.after)
+            assert kept is not None
+            item = self._store.add(plan.kind, kept)
             self._controllers.created(plan.kind, item)
             return 201, item
         assert plan.before is not None
         if plan.verb == "delete":
             return 200, self._delete(plan.kind, plan.before)
-        assert plan.after is not None
+        assert kept is not None
         if plan.is_idle:
             return 200, plan.before
-        if plan.after["metadata"].get("deletionTimestamp") and not plan.after["metadata"].get("finalizers"):
-            last = self._store.remove(plan.kind.resource, self._store.replace(plan.kind.resource, plan.after))
+        if kept["metadata"].get("deletionTimestamp") and not kept["metadata"].get("finalizers"):
+            last = self._store.remove(plan.kind.resource, self._store.replace(plan.kind.resource, kept))
             self._controllers.removed(plan.kind, last)
             return 200, last
-        item = self._store.replace(plan.kind.resource, plan.after)
+        item = self._store.replace(plan.kind.resource, kept)
         self._controllers.modified(plan.kind, item, plan.before)
         return 200, item
 
@@ -228,7 +230,7 @@ class Writing:
         config = _checked(request, config)
         if config["metadata"].get("managedFields"):
             raise errors.bad_request("metadata.managedFields must be nil")
-        before = self._store.get(target.kind, target.namespace, target.name)
+        before = self._found(target)
         if before is None:
             uid = config["metadata"].get("uid")
             if uid:
@@ -242,7 +244,7 @@ class Writing:
         _check_amounts(target.kind, config)
         writer = Writer(manager, "Apply", target.subresource)
         is_forced = request.query.get("force") in ("1", "true")
-        merged, managed = applied(before, config, writer, now(), target.kind.node, is_forced=is_forced)
+        merged, managed = applied(before, config, writer, now(), target.kind, is_forced=is_forced)
         return replace(self._patched(target, before, merged, is_strict=request.is_strict), managed=managed)
 
     def _update(self, target: Target, before: Object, content: Object) -> Plan:
@@ -283,10 +285,15 @@ class Writing:
         return item
 
     def _existing(self, target: Target) -> Object:
-        found = self._store.get(target.kind, target.namespace, target.name)
+        found = self._found(target)
         if found is None:
             raise errors.not_found(target.kind, target.name)
         return found
+
+    def _found(self, target: Target) -> Object | None:
+        """What is there, in the version that is asked for."""
+        found = self._store.get(target.kind, target.namespace, target.name)
+        return None if found is None else in_version(target.kind, found)
 
     # Delete
 
