@@ -19,6 +19,7 @@ import pytest
 from fractal_cloud.model.errors import CloudError, Conflict, NotFound, Overtaken, Unreadable
 from fractal_cloud.offers.call_context import CallContext, calling_as
 from fractal_cloud.offers.history import Asked
+from fractal_cloud.offers.kubernetes.any_kind import discovery
 from fractal_cloud.offers.kubernetes.any_kind.family import KubernetesKinds
 from fractal_cloud.offers.kubernetes.any_kind.offer import AnyKindOffer
 from fractal_cloud.offers.kubernetes.any_kind.owned_fields import FIELD_MANAGER, configuration
@@ -64,7 +65,8 @@ class RealPerson(KubernetesPerson):
         """Take away what an earlier test left, and wait until the server has."""
         while left := [one for one in self.call("GET", DEFINITIONS)["items"] if one["spec"]["group"] == "shop.example"]:
             for one in left:
-                self.call("DELETE", f"{DEFINITIONS}/{one['metadata']['name']}")
+                with suppress(AssertionError):  # it has just gone
+                    self.call("DELETE", f"{DEFINITIONS}/{one['metadata']['name']}")
             time.sleep(0.2)
 
     def call(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
@@ -184,6 +186,31 @@ def test_a_definition_and_a_namespace_stay_while_anything_of_somebody_is_left_in
         namespaces.delete(world.cloud(namespaces), default)
     of_widgets.delete(world.cloud(of_widgets), world.read(of_widgets, made))
     offer.delete(world.cloud(offer), world.read(offer, sighting))
+
+
+@pytest.mark.rule("O6", "O15")
+@pytest.mark.parametrize("accepted", [discovery.ACCEPTED, "application/json"], ids=["aggregated", "plain"])
+def test_a_namespace_stays_for_a_kind_that_is_in_no_preferred_version(
+    world: KindWorld, accepted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "ACCEPTED", accepted)
+    for plural, kind, version in (("lamps", "Lamp", "v1"), ("wicks", "Wick", "v1alpha1")):
+        schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+        spec = {
+            "group": "shop.example",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "versions": [{"name": version, "served": True, "storage": True, "schema": schema}],
+        }
+        world.make(offer_of(world, DEFINITION), KindCase(DEFINITION, {"name": f"{plural}.shop.example", "spec": spec}))
+    served(world, "shop.example/v1/Lamp")
+    wicks = served(world, "shop.example/v1alpha1/Wick")
+    made, _ = world.make(wicks, KindCase("shop.example/v1alpha1/Wick", {"name": "long", "spec": {}}))
+    namespaces = offer_of(world, "v1/Namespace")
+    default = next(one for one in world.listed(namespaces, "default") if one.name == "default")
+    with pytest.raises(Conflict, match="wick 'long'"):
+        namespaces.check_deletion(world.cloud(namespaces), default)
+    wicks.delete(world.cloud(wicks), world.read(wicks, made))
 
 
 def web(world: KindWorld) -> tuple[AnyKindOffer, KindCase]:

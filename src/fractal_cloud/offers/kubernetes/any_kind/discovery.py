@@ -46,23 +46,34 @@ def kind_served(cloud: Kubernetes, name: TypeName) -> KindFacts | None:
 
 
 def kinds_served(cloud: Kubernetes) -> Iterator[tuple[ObjectKind, frozenset[str]]]:
-    """Every kind that a cluster serves, in the version it prefers, with its verbs; raises where it does not say all."""
+    """Every kind that a cluster serves, with its verbs; raises where it does not say all.
+
+    Each in the first version of its group that has it: some kinds are in others than the preferred one alone.
+    """
     for root in ("/api", "/apis"):
         document = cloud.document(root, ACCEPTED)
         if document is None:
             raise Unreadable(f"the cluster does not answer {root}: what it serves is not known")
         if document.get("kind") == "APIGroupDiscoveryList":
-            yield from _aggregated(document)
+            found = _aggregated(document)
         elif root == "/api":
-            yield from _plain(cloud, "", "v1")
+            found = _plain(cloud, "", "v1")
         else:
-            for group in document.get("groups") or ():
-                yield from _plain(cloud, str(group["name"]), str(group["preferredVersion"]["version"]))
+            groups = document.get("groups") or ()
+            found = (one for group in groups for version in _versions(group) for one in _plain(cloud, *version))
+        yield from {(kind.group, kind.plural): (kind, verbs) for kind, verbs in reversed(list(found))}.values()
+
+
+def _versions(group: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A group's name with each of its versions, the preferred one first."""
+    preferred = str(group["preferredVersion"]["version"])
+    others = [str(one["version"]) for one in group.get("versions") or ()]
+    return [(str(group["name"]), version) for version in dict.fromkeys([preferred, *others])]
 
 
 def _aggregated(document: Mapping[str, Any]) -> Iterator[tuple[ObjectKind, frozenset[str]]]:
     for group in document.get("items") or ():
-        for version in (group.get("versions") or ())[:1]:
+        for version in group.get("versions") or ():
             if version.get("freshness") == "Stale":
                 raise Unreadable(f"the cluster does not know now what {group['metadata'].get('name')!r} serves")
             for said in version.get("resources") or ():
