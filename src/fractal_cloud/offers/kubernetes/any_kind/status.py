@@ -56,33 +56,56 @@ def _deployment(item: Object) -> State:
 
 
 def _stateful_set(item: Object) -> State:
+    """Pods follow one another: those above the partition have the newest template in the end, and none is left over.
+
+    What ``kubectl rollout status`` asks, and that no pod more is there than declared, which ``replicas`` counts.
+    """
     spec, status = item.get("spec") or {}, _status(item)
     wanted, ready, updated = spec.get("replicas", 1), status.get("readyReplicas", 0), status.get("updatedReplicas", 0)
+    there = status.get("replicas", 0)
+    if not _is_seen(item) or ready < wanted or there > wanted:
+        return _at_work(item, f"{ready} of {wanted} replicas are ready" + (f", {there} are there" * (there > wanted)))
     strategy = spec.get("updateStrategy") or {}
-    partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0
-    waits_for_people = strategy.get("type") == "OnDelete"
-    is_done = ready >= wanted and (waits_for_people or updated >= max(wanted - partition, 0))
-    if _is_seen(item) and is_done:
-        return SETTLED
-    return _at_work(item, f"{ready} of {wanted} replicas are ready")
+    due = wanted - ((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+    if strategy.get("type") == "OnDelete":
+        is_new = status.get("updateRevision") == status.get("currentRevision")
+        return SETTLED if is_new else (Condition.SETTLED, "pods get the newest template when somebody deletes them")
+    return SETTLED if updated >= due else _at_work(item, f"{updated} of {due} replicas have the newest template")
 
 
 def _daemon_set(item: Object) -> State:
     spec, status = item.get("spec") or {}, _status(item)
     wanted, available = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
     waits_for_people = (spec.get("updateStrategy") or {}).get("type") == "OnDelete"
-    is_updated = waits_for_people or status.get("updatedNumberScheduled", 0) >= wanted
-    if _is_seen(item) and is_updated and available >= wanted:
+    is_updated = status.get("updatedNumberScheduled", 0) >= wanted
+    if not _is_seen(item) or available < wanted or not (is_updated or waits_for_people):
+        return _at_work(item, f"{available} of {wanted} nodes run it")
+    return SETTLED if is_updated else (Condition.SETTLED, "pods get the newest template when somebody deletes them")
+
+
+def _replicas(item: Object) -> State:
+    wanted, status = (item.get("spec") or {}).get("replicas", 1), _status(item)
+    failure = _conditions(item).get("ReplicaFailure", {})
+    if failure.get("status") == "True":
+        return Condition.BROKEN, f"its pods cannot be made ({_said(failure)})"
+    ready, there = status.get("readyReplicas", 0), status.get("replicas", 0)
+    if _is_seen(item) and ready >= wanted and there <= wanted:
         return SETTLED
-    return _at_work(item, f"{available} of {wanted} nodes run it")
+    return _at_work(item, f"{ready} of {wanted} replicas are ready")
 
 
 def _job(item: Object) -> State:
-    """A Job that runs is what is declared: how long it takes is its own affair."""
-    failed = _conditions(item).get("Failed", {})
-    if failed.get("status") == "True":
-        return Condition.BROKEN, f"the job failed ({_said(failed)})"
-    return SETTLED
+    """Done once it is complete; who depends on it waits until then. One that is suspended waits for people."""
+    spec, status, conditions = item.get("spec") or {}, _status(item), _conditions(item)
+    for kind in ("Failed", "FailureTarget"):
+        if conditions.get(kind, {}).get("status") == "True":
+            return Condition.BROKEN, f"the job failed ({_said(conditions[kind])})"
+    if conditions.get("Complete", {}).get("status") == "True":
+        return SETTLED
+    if spec.get("suspend"):
+        return Condition.SETTLED, "is suspended"
+    done, wanted = status.get("succeeded", 0), spec.get("completions") or spec.get("parallelism", 1)
+    return _at_work(item, f"{done} of {wanted} completions are done")
 
 
 def _claim(item: Object) -> State:
@@ -134,11 +157,13 @@ def _ready(item: Object) -> State:
 _STATES: Final[Mapping[str, Callable[[Object], State]]] = {
     "PersistentVolume": _volume,
     "PersistentVolumeClaim": _claim,
+    "ReplicationController": _replicas,
     "Service": _service,
     "apiextensions.k8s.io/CustomResourceDefinition": _definition,
     "apiregistration.k8s.io/APIService": _api_service,
     "apps/DaemonSet": _daemon_set,
     "apps/Deployment": _deployment,
+    "apps/ReplicaSet": _replicas,
     "apps/StatefulSet": _stateful_set,
     "batch/Job": _job,
 }
