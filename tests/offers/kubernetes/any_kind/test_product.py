@@ -269,3 +269,25 @@ def test_a_plan_asks_the_server_whether_it_would_accept_what_no_schema_forbids(w
     assert world.writes() == []
     listed = world.kube.call("GET", "/api/v1/namespaces/default/configmaps")["items"]
     assert "settings" not in {one["metadata"]["name"] for one in listed}, "nothing is kept of a plan"
+
+
+@pytest.mark.rule("A8")
+def test_what_kubectl_notes_on_a_secret_is_shown_nowhere(
+    wide: KubernetesWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FRACTAL_SECRET_PASSWORD", "Tr0ub4dor-and-3")
+    declared = component("v1/Secret", "login", stringData={"password": {"$secret": "password"}})
+    declared["parameters"]["metadata"] = {"labels": {"team": "shop"}, "annotations": {"shop.example/note": "ours"}}
+    wide.deploy("ls-a", declared)
+    wide.settle()
+    noted = '{"kind":"Secret","data":{"password":"VHIwdWI0ZG9yLWFuZC0z"}}'
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": noted}
+    path = "/api/v1/namespaces/default/secrets/login"
+    wide.kube.call("PATCH", path, {"metadata": {"annotations": annotations, "labels": {"other": "theirs"}}}, MERGE)
+    wide.settle()
+    shown = wide.find_component("ls-a", "login")
+    assert shown is not None
+    assert shown["status"] == "Active"
+    assert "shop.example/note" in json.dumps(shown)
+    assert "VHIwdWI0" not in json.dumps([shown, wide.events("ls-a")])
+    assert "theirs" not in json.dumps(shown)

@@ -87,7 +87,7 @@ class KubernetesKinds(Family):
     def declared(self, component_type: str, others: Sequence[Declared]) -> TypeFacts | None:
         """A kind whose definition is declared beside it: its scope and its schema stand there."""
         name = type_name(component_type)
-        found = None if name is None else _defined(name, others)
+        found = None if name is None else defined(name, others)
         return None if found is None else facts_of(found)
 
     def dependencies(self, component: Declared, others: Sequence[Declared]) -> list[str]:
@@ -95,7 +95,8 @@ class KubernetesKinds(Family):
         return order.dependencies(component, others)
 
 
-def _defined(name: TypeName, others: Sequence[Declared]) -> KindFacts | None:
+def defined(name: TypeName, others: Sequence[Declared]) -> KindFacts | None:
+    """What a definition among these components says of a kind; None where none defines it."""
     for other in others:
         meant = type_name(other.type)
         spec = other.parameters.get("spec")

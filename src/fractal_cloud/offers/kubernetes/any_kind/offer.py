@@ -22,7 +22,7 @@ from fractal_cloud.offers.kubernetes.any_kind import secrets
 from fractal_cloud.offers.kubernetes.any_kind.facts import HIDDEN, facts_of
 from fractal_cloud.offers.kubernetes.any_kind.inside import check_nothing_goes_along
 from fractal_cloud.offers.kubernetes.any_kind.kind_facts import KindFacts
-from fractal_cloud.offers.kubernetes.any_kind.owned_fields import FIELD_MANAGER, configuration
+from fractal_cloud.offers.kubernetes.any_kind.owned_fields import FIELD_MANAGER, configuration, is_applied_elsewhere
 from fractal_cloud.offers.kubernetes.any_kind.status import state_of
 from fractal_cloud.offers.kubernetes.any_kind.tables import NEVER_SHOWN
 from fractal_cloud.offers.kubernetes.any_kind.tables import OUTPUTS as OF_KINDS
@@ -119,11 +119,15 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         return replace(seen, actual=own)
 
     def as_declared(self, sighting: Sighting, declared: Mapping[str, Any], published: Mapping[str, Any]) -> Sighting:
-        """Of a Secret, what is declared alone: nothing else of it goes any further."""
+        """Of labels, annotations and a Secret's values, what is declared alone: nothing else of them goes any further.
+
+        Others write there, too, and kubectl's own annotation repeats a whole Secret.
+        """
         del published
-        if not self._is_secret or not sighting.actual:
+        if not sighting.actual:
             return sighting
-        return replace(sighting, actual=secrets.only_declared(sighting.actual, declared))
+        actual = secrets.only_declared(sighting.actual, declared) if self._is_secret else sighting.actual
+        return replace(sighting, actual={**actual, "metadata": _only_declared(actual, declared)})
 
     @property
     def _is_secret(self) -> bool:
@@ -202,9 +206,10 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
     ) -> None:
         """Apply what differs, and again what is ours already; what must go is taken away by a patch of its own.
 
-        An apply takes nothing away that another manager set. It carries the uid and the resourceVersion of the read
-        that showed the tags unchanged, so nothing that happened since is overwritten. It is forced: what differs is
-        set back, whoever set it, and nothing else is in it.
+        An apply takes nothing away that another manager set; where we applied in another version of the kind before, it
+        would take away what has another name there, so that is patched, too. It carries the uid and the resourceVersion
+        of the read that showed the tags unchanged, so nothing that happened since is overwritten. It is forced: what
+        differs is set back, whoever set it, and nothing else is in it.
         """
         item = self.still(cloud, sighting)
         changed = deepcopy(item)
@@ -212,7 +217,7 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         operations = difference(item, changed)
         if not operations:
             return
-        if any(_removes(item, operation) for operation in operations):
+        if is_applied_elsewhere(item) or any(_removes(item, operation) for operation in operations):
             cloud.patch(
                 self.object_kind, sighting.name, [*guard(item["metadata"]["uid"], sighting.protocol), *operations]
             )
@@ -231,6 +236,15 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         if name == _CLAIM:
             KubernetesPersistentVolumeClaimOffer().check_deletion(cloud, sighting)
         check_nothing_goes_along(cloud, name, sighting)
+
+
+def _only_declared(actual: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Labels and annotations that are declared."""
+    there, wanted = actual.get("metadata") or {}, declared.get("metadata") or {}
+    return {
+        carrier: {key: text for key, text in values.items() if key in (wanted.get(carrier) or {})}
+        for carrier, values in there.items()
+    }
 
 
 def as_sent(shape: Shape, value: Any) -> Any:

@@ -30,6 +30,20 @@ def applied_fields(item: Object) -> Tree:
     return {}
 
 
+def is_applied_elsewhere(item: Object) -> bool:
+    """Whether what is ours by an earlier apply is named in another version of the kind.
+
+    There it may have other names, by which it cannot be said again: an apply would take it away.
+    """
+    return any(
+        entry.get("manager") == FIELD_MANAGER
+        and entry.get("operation") == "Apply"
+        and not entry.get("subresource")
+        and entry.get("apiVersion") != item["apiVersion"]
+        for entry in item["metadata"].get("managedFields") or []
+    )
+
+
 def configuration(item: Object, paths: Iterable[Path]) -> Object:
     """What is applied to bring the fields at these paths to what the object holds there, and to keep what is ours."""
     tree = applied_fields(item)
