@@ -18,6 +18,7 @@ from fractal_cloud.offers.kubernetes.service import KubernetesService
 from fractal_cloud.offers.kubernetes.virtual_machine import KubernetesVirtualMachine
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_cloud.offers.registry import installed
+from tests.offers.kubernetes.server import minor_version
 
 Object = dict[str, Any]
 Edit = Callable[[Object, str, Any], None]
@@ -229,6 +230,9 @@ def _rules(*verbs: str) -> list[dict[str, Any]]:
     return [{"apiGroups": [""], "resources": ["configmaps"], "verbs": list(verbs)}]
 
 
+CALLED = "grpc" if minor_version() >= 24 else "tcpSocket"  # what servers before 1.24 do not know, they leave out
+
+
 EXAMPLES: dict[type[Component], Example] = {
     ACCOUNT: Example(
         components=[_component(ACCOUNT, "subject", automountServiceAccountToken=False)],
@@ -274,7 +278,7 @@ EXAMPLES: dict[type[Component], Example] = {
             "limits": {"memory": "3Gi"},
             "livenessProbe": {"exec": {"command": ["true"]}},
             "readinessProbe": {"httpGet": {"port": 8080, "scheme": "HTTPS"}, "timeoutSeconds": 3},
-            "startupProbe": {"grpc": {"port": 9000}, "failureThreshold": 3},
+            "startupProbe": {CALLED: {"port": 9000}, "failureThreshold": 3},
             "securityContext": {"readOnlyRootFilesystem": False, "capabilities": {"drop": ["NET_RAW"]}},
             "podSecurityContext": {"runAsNonRoot": True, "fsGroup": 2000},
             "volumes": [

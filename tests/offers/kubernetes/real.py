@@ -38,6 +38,7 @@ from fractal_sandbox.kubernetes.writing import Plan, Writing
 from fractal_sandbox.monitor import Finding
 from tests.offers.kubernetes.server import Reply, ServedKinds, ServedStore, Server, path_of
 
+_OWNED: Final = {"labelSelector": "fractal.cloud/owner"}
 RBAC: Final = "rbac.authorization.k8s.io"
 KUBECONFIG: Final = os.environ.get("KUBECONFIG_REAL", "")
 OF_THE_SERVER: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -125,6 +126,8 @@ class RealCluster(KubernetesCloud):
         self._served: ServedKinds | None = None
         self._user: User | None = None
         self._granted: list[Object] = []
+        self._made: dict[Target, None] = {}
+        self._is_swept = False
         super().__init__()
 
     @contextmanager
@@ -188,9 +191,30 @@ class RealCluster(KubernetesCloud):
             for item in store.items(kinds.of(resource)):
                 if item["metadata"]["name"] != "kubernetes" and not item["metadata"]["namespace"].startswith("kube-"):
                     store.remove(resource, item)
+        for target in [*self._made, *self._left_by_others()]:
+            left = store.get(target.kind, target.namespace, target.name)
+            if left is not None:
+                store.remove(target.kind.resource, left)
         for item in store.items(NAMESPACE):
             if item["metadata"]["name"] not in OF_THE_SERVER:
                 store.remove(NAMESPACE.resource, item)
+        self._made = {}
+
+    def _left_by_others(self) -> list[Target]:
+        """What bears our owner's label when a run begins, and definitions that are none of a cluster's own."""
+        if self._is_swept:
+            return []
+        self._is_swept = True
+        asked = [(kind, self._server.ask("GET", path_of(Target(kind)), query=_OWNED)) for kind in self._kinds]
+        found = [
+            Target(kind, one["metadata"].get("namespace", ""), one["metadata"]["name"])
+            for kind, reply in asked
+            if reply.is_good
+            for one in reply.json().get("items") or []
+        ]
+        own = {one["metadata"]["name"] for one in DEFINITIONS}
+        names = [item["metadata"]["name"] for item in self._store.items(CRD)]
+        return [*found, *(Target(CRD, "", name) for name in names if name not in own)]
 
     def _await(self, definition: Object) -> None:
         """A definition takes a moment until it is served."""
@@ -281,6 +305,8 @@ class RealCluster(KubernetesCloud):
         target = request.target
         name = target.name or (reply.json() or request.content())["metadata"]["name"]
         after = self._store.get(target.kind, target.namespace, name)
+        if before is None:
+            self._made[replace(target, name=name)] = None
         if target.kind == CRD:  # the server itself looks after definitions
             if after is not None:
                 self._kinds.define(after)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import queue
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -123,6 +125,13 @@ def _pieces(pieces: queue.Queue[bytes | None], close: Callable[[], None]) -> Gen
     finally:
         with suppress(RuntimeError, OSError):  # it came to its end by itself
             close()
+
+
+@cache
+def minor_version() -> int:
+    """The server's minor version; where the sandbox answers, as new as what is tried knows."""
+    path = os.environ.get("KUBECONFIG_REAL", "")
+    return int(Server(path).ask("GET", "/version").json()["minor"].rstrip("+")) if path else 99
 
 
 def path_of(target: Target) -> str:

@@ -15,8 +15,10 @@ from fractal_cloud.cli.conversion.writing import to_yaml
 from fractal_cloud.cli.yaml_loader import Loader
 from fractal_cloud.offers.kubernetes.any_kind.kind_facts import type_name
 from fractal_sandbox import Sandbox
+from tests.offers.kubernetes.server import minor_version
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
 
+pytestmark = pytest.mark.skipif(minor_version() < 24, reason="its autoscaler came with 1.23, its probes with 1.24")
 Json = dict[str, Any]
 MANIFESTS: Final = Path(__file__).parents[3] / "examples" / "shop-on-kubernetes" / "manifests"
 SECRETS: Final = ("shop-payment-provider-api-key", "shop-payment-provider-webhook-secret")

@@ -15,6 +15,7 @@ from fractal_cloud.offers.kubernetes.pod_model import KubernetesClaimVolume, Kub
 from fractal_cloud.offers.kubernetes.policy_rules import KubernetesNetworkPolicyRule
 from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from tests.offers.kubernetes.declaring import policy, service, workload
+from tests.offers.kubernetes.examples import CALLED
 from tests.offers.kubernetes.worlds import KubernetesWorld
 
 Json = dict[str, Any]
@@ -47,7 +48,7 @@ def settled(world: KubernetesWorld, *components: Json) -> None:
 
 @pytest.mark.rule("G3", "S20")
 def test_a_workload_says_all_that_a_deployment_of_a_shop_says(world: KubernetesWorld) -> None:
-    probe = {"grpc": {"port": 8080}, "initialDelaySeconds": 5}
+    probe = {CALLED: {"port": 8080}, "initialDelaySeconds": 5}
     rights = {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
