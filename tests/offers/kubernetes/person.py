@@ -47,8 +47,8 @@ class KubernetesPerson:
             return json.loads(answer.read())
 
     def path(self, plural: str, name: str = "", namespace: str = "default") -> str:
-        """Where objects are."""
-        return PATHS[plural].format(namespace) + (f"/{name}" if name else "")
+        """Where objects are: by the plural of their kind, or by its whole path."""
+        return PATHS.get(plural, plural).format(namespace) + (f"/{name}" if name else "")
 
     def get(self, plural: str, name: str, namespace: str = "default") -> Object | None:
         """One object, or None."""
