@@ -154,6 +154,7 @@ class RealCluster(KubernetesCloud):
                     where = f"namespaces/{place}/{kind}" if place else kind
                     gone = self._server.ask("DELETE", f"/apis/{RBAC}/v1/{where}/{one['metadata']['name']}")
                     assert gone.is_good, gone
+        self._await_rights(are_there=False)
 
     def _grant(self, namespace: str = "") -> None:
         """Have the server know the roles and bindings, those of namespaces that there are (of one, if it is named)."""
@@ -165,6 +166,35 @@ class RealCluster(KubernetesCloud):
                 if made.status == 409:
                     made = self._server.ask("PUT", f"{where}/{one['metadata']['name']}", one)
                 assert made.is_good, made
+        self._await_rights(are_there=True)
+
+    def _await_rights(self, *, are_there: bool) -> None:
+        """A server takes a moment until roles are in force."""
+        deadline = time.monotonic() + 20
+        probes = [probe for one in self._granted if (probe := self._probe(one))]
+        while not all(self._may(probe) is are_there for probe in probes):
+            assert time.monotonic() < deadline, f"rights are {'not' if are_there else 'still'} in force"
+            time.sleep(0.02)
+
+    def _probe(self, role: Object) -> Object | None:
+        """Something that a role grants in a place that there is."""
+        place = role["metadata"].get("namespace", "")
+        named = [one for one in role.get("rules") or () if one.get("resources")]
+        if role["kind"] != "Role" or not named or self._store.get(NAMESPACE, "", place) is None:
+            return None
+        rule = named[-1]
+        names = {"name": rule["resourceNames"][0]} if rule.get("resourceNames") else {}
+        found = {"namespace": place, "group": rule["apiGroups"][0], "verb": rule["verbs"][0], **names}
+        resource, _, part = str(rule["resources"][0]).partition("/")
+        return {**found, "resource": resource, **({"subresource": part} if part else {})}
+
+    def _may(self, probe: Object) -> bool:
+        """Whether the server lets the agent do something."""
+        assert self._user is not None
+        review = {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1"}
+        asked = {**review, "spec": {"user": self._user.name, "resourceAttributes": probe}}
+        said = self._server.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", asked)
+        return bool(said.json()["status"]["allowed"])
 
     def _authorize(self, environ: Environ, path: str) -> None:
         """The server does."""
