@@ -54,7 +54,7 @@ test-vendors: setup system-packages ## what is sent, answered and read, held aga
 	PYTEST_WORKERS=$(PYTEST_WORKERS) scripts/vendors run $(PYTEST_ARGS)
 
 # What a cluster is part of, by the names of tests, files and folders.
-KUBERNETES := kubernetes or ambassador or kubectl or in_a_cluster or across_clouds or gcp_database or postgres_server
+KUBERNETES := kubernetes or ambassador or K8sIo or V1ServiceAccount or kubectl or in_a_cluster or across_clouds or gcp_database or postgres_server
 
 # On one worker: there is one server, and every test empties it.
 test-kubernetes: setup ## all tests of Kubernetes on a real kube-apiserver, which is built, started and stopped for it

@@ -227,7 +227,8 @@ _GROWING: dict[str, Any] = {"provisioner": "example.com/none", "allowVolumeExpan
 
 
 def _rules(*verbs: str) -> list[dict[str, Any]]:
-    return [{"apiGroups": [""], "resources": ["configmaps"], "verbs": list(verbs)}]
+    """Rights that the agent has itself: a real server lets nobody grant others."""
+    return [{"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": list(verbs)}]
 
 
 CALLED = "grpc" if minor_version() >= 24 else "tcpSocket"  # what servers before 1.24 do not know, they leave out
