@@ -25,9 +25,9 @@ STORM = 40
 @pytest.fixture
 def sleepy(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[KubernetesWorld]:
     """A world with the kind, whose cycles are a minute apart: whatever happens sooner was woken."""
-    definition, case = CUSTOM[GAUGE]
+    definition, _ = CUSTOM[GAUGE]
     with (
-        defined_world(session_sandbox, tmp_path, definition, case, cycle_seconds=SLEEPY) as made,
+        defined_world(session_sandbox, tmp_path, definition, cycle_seconds=SLEEPY) as made,
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv(cloud_module.WATCH, "1")
