@@ -132,7 +132,7 @@ def test_what_another_manager_applies_in_the_other_version_stays_his(shelves: Sh
 
 
 @pytest.mark.rule("S12")
-def test_a_declaration_that_moves_to_the_other_version_takes_nothing_away(shelves: Shelves) -> None:
+def test_a_declaration_that_moves_to_the_other_version_removes_nothing(shelves: Shelves) -> None:
     """A server takes away what a manager applied and no longer names, and converts what it applied to know that."""
     world, case, offer = shelves.world, shelves.case, shelves.offer()
     made, wanted = world.make(offer, case)
