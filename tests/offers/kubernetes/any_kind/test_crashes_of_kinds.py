@@ -11,7 +11,7 @@ from tests.offers.kubernetes.any_kind.stages import KINDS, Stages, marked, stage
 __all__ = ["stages"]
 
 DEADLY = (Fault.KILLED_AFTER, Fault.ANSWER_LOST)
-QUICK = ("shop.example/v1/Shelf",)
+QUICK = ("shop.example/v1/Gauge",)
 EFFECTS = 12
 """How many effects are struck in the life of each kind, at least."""
 
