@@ -29,7 +29,7 @@ KINDS = [_param(kind) for kind in EXAMPLES]
 CHANGES = [_param(kind, name) for kind, example in EXAMPLES.items() for name in example.changes]
 # A person cannot take these back down: there the example's other value is declared, and the first one is drift.
 INSTEAD = {"capacityProviderStrategy"}
-"""Declared in the place of another parameter, which the example has."""
+"""Declared in the place of another parameter, which the example has; `test_ecs_strategy` holds it to the contract."""
 ONLY_UP = {"version", "allocatedStorage", "engineVersion"}
 
 
