@@ -103,7 +103,7 @@ def test_other_errors_are_listed_beside_those_of_references() -> None:
 
 @pytest.mark.rule("A8")
 def test_a_reference_where_none_may_stand_is_refused_for_our_own_types_too() -> None:
-    component = {"id": "web", "type": EC2, "parameters": {"region": {"$secret": "a"}, "imageId": "ami-1"}}
+    component = {"id": "web", "type": EC2, "parameters": {"region": {"$secret": "a"}, "imageId": "ami-12c6146b"}}
     with pytest.raises(DeclarationError) as refused:
         check({"id": "ls-a", "components": [component]}, _catalog())
     [said] = [one for one in refused.value.errors if one.path.endswith(".region")]
@@ -118,7 +118,9 @@ def test_a_reference_where_none_may_stand_is_refused_for_our_own_types_too() -> 
 
 @pytest.mark.rule("A8")
 def test_python_spells_it_secret_and_the_document_is_the_same_as_yaml() -> None:
-    web = nc.aws.ec2(id="web", region="eu-west-1", image_id="ami-1", instance_type="t3.micro", user_data=secret("boot"))
+    web = nc.aws.ec2(
+        id="web", region="eu-west-1", image_id="ami-12c6146b", instance_type="t3.micro", user_data=secret("boot")
+    )
     box = Safe(id="box", password=secret("box-password"), env={"A": "1", "B": secret("b")})
     document = LiveSystem(id="ls-a", components=[web, box]).to_json()
     parameters = {one["id"]: one["parameters"] for one in document["components"]}
@@ -157,7 +159,11 @@ def test_a_deploy_warns_of_what_seems_to_be_a_secret_without_quoting_it() -> Non
     env = {"LOG_LEVEL": "info", "DB_PASSWORD": "hunter2", "URL": "postgres://app:hunter3@db/x", "B": {"$secret": "b"}}
     workload = {"id": "app", "type": WORKLOAD, "parameters": {"image": "app:1", "env": env}}
     script = "#!/bin/sh\nexport AWS=AKIAIOSFODNN7EXAMPLE"
-    machine = {"id": "web", "type": EC2, "parameters": {"region": "eu-west-1", "imageId": "ami-1", "userData": script}}
+    machine = {
+        "id": "web",
+        "type": EC2,
+        "parameters": {"region": "eu-west-1", "imageId": "ami-12c6146b", "userData": script},
+    }
     machine["parameters"]["instanceType"] = "t3.micro"  # type: ignore[index]
     declaration = check({"id": "ls-a", "components": [workload, machine]}, _catalog())
     said = clear_secrets(declaration, _catalog())

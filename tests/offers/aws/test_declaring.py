@@ -59,7 +59,10 @@ REFUSED: list[tuple[type[Component], dict[str, Any], str]] = [
     (AwsSecurityGroup, {"ingress": [{**RULE, "toPort": 70_000}]}, "toPort"),
     (AwsSecurityGroup, {"ingress": [{**RULE, "description": "fractal-cloud-link:x"}]}, "marks the rules which links"),
     (AwsSecurityGroup, {"egress": [RULE, {**RULE, "description": "x"}]}, "rule 2 is rule 1 once more"),
-    (AwsEc2Instance, {"imageId": "ubuntu"}, "must be text that matches"),
+    (AwsEc2Instance, {"imageId": "ubuntu"}, "'ubuntu' is no id of an image"),
+    (AwsEc2Instance, {"imageId": "ami-web"}, "'ami-web' is no id of an image"),
+    (AwsEc2Instance, {"imageId": "resolve:ssm:/aws/image"}, "is no id of an image"),
+    (AwsEks, {"roleArn": "role"}, '{"$output": "role.Arn"}'),
     (AwsEc2Instance, {"state": "paused"}, "state"),
     (AwsS3, {"name": "No_Bucket"}, "is no bucket name"),
     (AwsS3, {"name": "a..b"}, "is no bucket name"),
@@ -122,7 +125,7 @@ def test_a_rule_is_declared_as_it_is_compared_or_the_error_says_the_spelling(wri
     ],
 )
 def test_a_text_that_is_not_of_awss_form_is_refused_with_what_to_write(parameter: str, text: str, said: str) -> None:
-    declared = {"imageId": "ami-12c6146b", "instanceType": "t3.medium"}
+    declared = {"imageId": "${image.ImageId}", "instanceType": "t3.medium"}
     AwsEc2Instance.from_parameters("machine", {**declared, parameter: f"${{key.{parameter}}}"})
     with pytest.raises(ComponentError) as refused:
         AwsEc2Instance.from_parameters("machine", {**declared, parameter: text})

@@ -30,7 +30,7 @@ from fractal_cloud.offers.aws.ec2_settings import (
     root_volume,
     settings,
 )
-from fractal_cloud.offers.aws.kinds import AwsComponent, InstanceProfile, KeyArn, Region
+from fractal_cloud.offers.aws.kinds import AwsComponent, ImageId, InstanceProfile, KeyArn, Region
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.subnet import AwsSubnet
 from fractal_cloud.offers.aws.tags import NAME, NAMED_RULES, from_list, interned, to_list
@@ -79,7 +79,9 @@ class AwsEc2Instance(AwsComponent, WorkloadSource):
         reference=(AwsSubnet.type, "subnetId"),
         description="The subnet it is in; without one, the region's default.",
     )
-    image_id: str = parameter(immutable=True, description="The machine image it starts from.", pattern=r"^ami-\w+$")
+    image_id: ImageId = parameter(
+        immutable=True, description="The machine image it starts from: its id, or the output of a component."
+    )
     instance_type: str = parameter(
         description="Its size. Changing it stops the machine and starts it again.", examples=["t3.medium"]
     )

@@ -15,7 +15,7 @@ from fractal_cloud.model.tags import ProtocolTags
 from fractal_cloud.offers.aws.aws_offer import AwsOffer
 from fractal_cloud.offers.aws.cloud import Aws
 from fractal_cloud.offers.aws.descriptors import Listing, Resource
-from fractal_cloud.offers.aws.kinds import AwsComponent, Network, Region, eks_name
+from fractal_cloud.offers.aws.kinds import AwsComponent, Network, Region, RoleArn, eks_name
 from fractal_cloud.offers.aws.security_group import AwsSecurityGroup
 from fractal_cloud.offers.aws.services.eks import EKS
 from fractal_cloud.offers.aws.subnet import AwsSubnet
@@ -64,8 +64,8 @@ class AwsEks(AwsComponent):
         pattern=r"^1\.\d+$",
         description="Kubernetes version, such as 1.33; raised one minor version at a time, never lowered.",
     )
-    role_arn: str = parameter(
-        immutable=True, pattern=r"^arn:[\w-]+:iam::\d{12}:role/.+$", description="IAM role the control plane acts as."
+    role_arn: RoleArn = parameter(
+        immutable=True, description="ARN of the IAM role the control plane acts as, or the output of a component."
     )
     subnets: Annotated[References[AwsSubnet], AfterValidator(_two_or_more)] = parameter(
         immutable=True,

@@ -104,6 +104,13 @@ GroupId = Annotated[
 ]
 """The id of a security group that the agent need not know; a component, in Python, or its output stands for one."""
 
+ImageId = Annotated[
+    str,
+    AfterValidator(_id(r"ami-([0-9a-z]{8}|[0-9a-z]{17})", "id of an image", "ami-0123456789abcdef0", "ImageId")),
+    by_output("ImageId"),
+]
+"""The id of a machine image, in the form that cfn-lint has for it: AWS answers with the id, whatever stood for it."""
+
 PrefixListId = Annotated[
     str,
     AfterValidator(_id(r"pl-[0-9a-f]{8}([0-9a-f]{9})?", "id of a prefix list", "pl-0123456789abcdef0", "PrefixListId")),

@@ -25,8 +25,8 @@ RULES: list[dict[str, Any]] = [
     {
         "status": "Enabled",
         "transitions": [
-            {"days": 90, "storageClass": "GLACIER"},
             {"days": 30, "storageClass": "STANDARD_IA"},
+            {"days": 90, "storageClass": "GLACIER"},
         ],
         "noncurrentVersionExpiration": {"noncurrentDays": 30, "newerNoncurrentVersions": 3},
     },
