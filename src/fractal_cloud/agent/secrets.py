@@ -82,6 +82,10 @@ class DigestKey:
         text = json.dumps([uid, name, value], sort_keys=True)
         return f"{self._id}:{hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()[:32]}"
 
+    def made(self, digest: str | None) -> bool:
+        """Whether a digest is of this key, so that another one of this key means another value."""
+        return digest is not None and digest.startswith(f"{self._id}:")
+
 
 class Secrets:
     """What the cycles of an agent share: how secrets are found, and the key of digests."""
@@ -226,7 +230,11 @@ class CycleSecrets:
     def _last_written(
         self, tracked: Tracked, compared: ComparedType, hiding: Hiding, declared: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """What stands for parameters that the cloud never returns: as declared, or another value (A8)."""
+        """What stands for parameters that the cloud never returns: as declared, or another value (A8).
+
+        What only the creation can set is another value only where a digest of the same key says so: nothing else could
+        ever show it, and it cannot be written once more.
+        """
         found: dict[str, Any] = {}
         shown = compared.write_only_values(hiding.declared(declared)) if compared.write_only else {}
         for name, value in compared.write_only_values(declared).items():
@@ -234,8 +242,13 @@ class CycleSecrets:
             if any(self._is_to_be_made(tracked, one.name) for _, one in references(value)):
                 found[name] = OTHER_SECRET
             elif digest is not None:
-                found[name] = shown[name] if tracked.memory.secrets.get(name) == digest else OTHER_SECRET
+                kept = tracked.memory.secrets.get(name)
+                is_unknown = compared.is_immutable(name) and not self._is_of_this_key(kept)
+                found[name] = shown[name] if kept == digest or is_unknown else OTHER_SECRET
         return found
+
+    def _is_of_this_key(self, digest: str | None) -> bool:
+        return self._common is not None and self._common.key.made(digest)
 
     def _digest(self, tracked: Tracked, name: str, value: Any) -> str | None:
         """What stands for the declared value of a parameter; None where a secret in it has no value."""

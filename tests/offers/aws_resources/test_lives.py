@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -367,6 +368,32 @@ def test_two_things_whose_parts_name_each_other_are_deleted(aws: World) -> None:
     aws.settle()
     assert aws.api.get(f"/livesystems/{LIVE_SYSTEM}").status_code == 404
     assert aws.cloud.owned_resources() == []
+
+
+@pytest.mark.rule("A8", "S18", "C2")
+def test_what_only_the_creation_sets_and_no_read_returns_is_no_drift_to_an_agent_that_knows_no_digest_of_it(
+    aws: World,
+) -> None:
+    def authority(name: str) -> dict[str, Any]:
+        return one(
+            "AWS::ACMPCA::CertificateAuthority",
+            "authority",
+            region=REGION,
+            Type="ROOT",
+            KeyAlgorithm="RSA_2048",
+            SigningAlgorithm="SHA256WITHRSA",
+            Subject={"CommonName": name},
+        )
+
+    aws.deploy(LIVE_SYSTEM, authority("shop.example.org"))
+    aws.settle()
+    aws.deploy(LIVE_SYSTEM, authority("other.example.org"))
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "authority") == "Failed", "whoever made it knows that it is another"
+    aws.deploy(LIVE_SYSTEM, authority("shop.example.org"))
+    aws.restart_agent()
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "authority") == "Active", aws.component(LIVE_SYSTEM, "authority")
 
 
 @pytest.mark.rule("S23", "S20")
