@@ -5,6 +5,7 @@ outputs, functions that of templates with parameters. `fractal deploy examples/e
 """
 
 from base64 import b64encode
+from os import environ
 from typing import Any
 
 from fractal_cloud import LiveSystem, aws
@@ -14,6 +15,8 @@ from fractal_cloud import network_and_compute as nc
 REGION = "eu-central-1"
 ZONES = {"a": f"{REGION}a", "b": f"{REGION}b"}
 EVERYWHERE = "0.0.0.0/0"
+PATH = "/fractal-cloud/"  # below it, and with the boundary, the agent's printed rights let it make identities
+ACCOUNT = environ.get("AWS_ACCOUNT_ID", "123456789012")  # the sandbox's, unless yours is named
 CLUSTER = "reference"
 IMAGE = "ami-0123456789abcdef0"
 MANAGED = "arn:aws:iam::aws:policy"
@@ -38,6 +41,8 @@ def role(component_id: str, service: str, policy: dict[str, Any] | None = None, 
         "AWS::IAM::Role",
         component_id,
         RoleName=f"{CLUSTER}-{component_id}",
+        Path=PATH,
+        PermissionsBoundary=f"arn:aws:iam::{ACCOUNT}:policy{PATH}boundary",
         AssumeRolePolicyDocument={"Version": "2012-10-17", "Statement": [trusted]},
         **inline,
         **attached,
@@ -189,6 +194,7 @@ profile = aws.resource(
     "AWS::IAM::InstanceProfile",
     "host-profile",
     InstanceProfileName=f"{CLUSTER}-host",
+    Path=PATH,
     Roles=[host_role.output("RoleName")],
 )
 monitoring = resource(

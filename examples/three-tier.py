@@ -4,6 +4,7 @@ Types with classes of their own stand beside types by AWS's own names. What one 
 which also orders them. Under `make up` all of it goes to the sandbox.
 """
 
+from os import environ
 from typing import Any
 
 from fractal_cloud import LiveSystem, aws, storage
@@ -13,6 +14,20 @@ from fractal_cloud import network_and_compute as nc
 REGION = "eu-central-1"
 ZONES = {"a": f"{REGION}a", "b": f"{REGION}b"}
 EVERYWHERE = "0.0.0.0/0"
+ACCOUNT = environ.get("AWS_ACCOUNT_ID", "123456789012")  # the sandbox's, unless yours is named
+
+
+def role(component_id: str, service: str) -> Any:
+    """A role that a service of AWS may act as, where the agent's printed rights let it make one: below the path, and
+    with the boundary, beyond which no policy of it leads."""
+    return aws.resource(
+        "AWS::IAM::Role",
+        component_id,
+        RoleName=f"shop-{component_id.removesuffix('-role')}",
+        Path="/fractal-cloud/",
+        PermissionsBoundary=f"arn:aws:iam::{ACCOUNT}:policy/fractal-cloud/boundary",
+        AssumeRolePolicyDocument=trusting(service),
+    )
 
 
 def trusting(service: str) -> dict[str, Any]:
@@ -167,9 +182,7 @@ media = aws.resource(
         ]
     },
 )
-runner = aws.resource(
-    "AWS::IAM::Role", "runner", RoleName="shop-runner", AssumeRolePolicyDocument=trusting("ecs-tasks")
-)
+runner = role("runner", "ecs-tasks")
 writes_logs = aws.resource(
     "AWS::IAM::RolePolicy",
     "writes-logs",
@@ -177,9 +190,7 @@ writes_logs = aws.resource(
     PolicyName="logs",
     PolicyDocument=allowing("logs:CreateLogStream", "logs:PutLogEvents", on=logs.output("Arn")),
 )
-web_role = aws.resource(
-    "AWS::IAM::Role", "web-role", RoleName="shop-web", AssumeRolePolicyDocument=trusting("ecs-tasks")
-)
+web_role = role("web-role", "ecs-tasks")
 sends_jobs = aws.resource(
     "AWS::IAM::RolePolicy",
     "sends-jobs",
@@ -226,9 +237,7 @@ web = cw.aws.ecs_service(
     security_groups=[service_group],
     dependencies=[listener, writes_logs],
 )
-worker_role = aws.resource(
-    "AWS::IAM::Role", "worker-role", RoleName="shop-worker", AssumeRolePolicyDocument=trusting("lambda")
-)
+worker_role = role("worker-role", "lambda")
 receives_jobs = aws.resource(
     "AWS::IAM::RolePolicy",
     "receives-jobs",

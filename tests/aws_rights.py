@@ -7,6 +7,7 @@ without the policy lifts it (`sandbox.aws.lift_limits()`).
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -40,6 +41,22 @@ def printed(*, with_links: bool = False, with_generated_secrets: bool = False) -
 def limit(sandbox: Sandbox, *, with_links: bool = False, with_generated_secrets: bool = False) -> None:
     """Attach them to the agent, as an operator would."""
     sandbox.aws.limit_agent(printed(with_links=with_links, with_generated_secrets=with_generated_secrets))
+
+
+@cache
+def printed_for(types: tuple[str, ...], roles: tuple[str, ...] = ()) -> tuple[dict[str, Any], ...]:
+    """What `fractal agent policy --provider aws --type …` prints for types of AWS, and for roles that are passed."""
+    made = policy(PolicyOptions(types=types, pass_roles=tuple(sorted({*roles, *PASSED_ROLES}))))
+    return tuple(made) if isinstance(made, list) else (made,)
+
+
+def limit_to(sandbox: Sandbox, components: Iterable[Mapping[str, Any]]) -> None:
+    """Give the agent what is printed for the types of these components, and for the roles among them; nothing else."""
+    declared = list(components)
+    types = sorted({str(one["type"]) for one in declared if str(one["type"]).startswith("AWS::")})
+    made = [one["parameters"] for one in declared if one["type"] == "AWS::IAM::Role"]
+    roles = [f"arn:aws:iam::{ACCOUNT}:role{one.get('Path') or '/'}{one['RoleName']}" for one in made]
+    sandbox.aws.limit_agent(printed_for(tuple(types), tuple(sorted(roles))))
 
 
 def attach(url: str) -> None:

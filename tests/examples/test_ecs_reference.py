@@ -10,6 +10,7 @@ import pytest
 
 from fractal_cloud.cli.files import load
 from fractal_sandbox import Sandbox
+from tests import aws_rights
 from tests.world import World
 from tests.world import world as make_world
 
@@ -20,17 +21,18 @@ RESOURCES_OF_THE_SAMPLE = 56
 @pytest.fixture
 def world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with make_world(session_sandbox, tmp_path, monkeypatch, cycle_seconds=0.02) as made:
-        session_sandbox.aws.lift_limits()
         yield made
         made.assert_safe()
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.rule("S25", "S20", "C8", "O10")
+@pytest.mark.rule("A7", "S25", "S20", "C8", "O10")
 def test_the_reference_architecture_comes_rests_and_goes(world: World) -> None:
+    """Under the rights that are printed for its types and its roles, and no others."""
     [declared] = load(str(EXAMPLE))
     components: list[dict[str, Any]] = declared.document["components"]
     assert len(components) == RESOURCES_OF_THE_SAMPLE
+    aws_rights.limit_to(world.sandbox, components)
     mutation = world.deploy(declared.id, *components)
     world.settle(at_most=60)
     shown = {one["id"]: world.component(declared.id, one["id"]) for one in components}

@@ -15,6 +15,7 @@ from fractal_cloud.cli.app import run
 from fractal_cloud.cli.files import load
 from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox
+from tests import aws_rights
 from tests.world import ADMIN_TOKEN, World
 from tests.world import world as make_world
 
@@ -39,7 +40,7 @@ TAGGING |= {"AddTagsToResource", "RemoveTagsFromResource", "TagRole", "UntagRole
 @pytest.fixture
 def world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with make_world(session_sandbox, tmp_path, monkeypatch, cycle_seconds=0.02) as made:
-        session_sandbox.aws.lift_limits()
+        aws_rights.limit_to(session_sandbox, COMPONENTS)
         yield made
         made.assert_safe()
 
@@ -51,10 +52,11 @@ def _others(world: World, status: str) -> dict[str, str]:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.rule("S25", "C8", "G1", "G14", "O10")
+@pytest.mark.rule("A7", "S25", "C8", "G1", "G14", "O10")
 def test_three_tiers_come_are_held_by_hand_come_back_and_go(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Under the rights that are printed for their types and their roles, and no others."""
     mutation = world.deploy(ME, *COMPONENTS)
     world.settle(at_most=60)
     assert _others(world, "Active") == {}

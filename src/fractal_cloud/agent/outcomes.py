@@ -19,7 +19,7 @@ from fractal_cloud.model.sighting import Condition, Sighting
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.offer import Recognition
 from fractal_cloud.rules.judge import Verb
-from fractal_cloud.rules.setbacks import after_write
+from fractal_cloud.rules.setbacks import after_write, without_tries
 from fractal_cloud.rules.situate import GONE, View
 
 
@@ -78,6 +78,9 @@ class Outcomes:
         # What is to be tagged carries no managed-by before: that it has none says nothing of anybody.
         if outcome.error is not None and (is_tagging or not was_taken_over(outcome)):
             self._errors.add(outcome, noted, self._evaluator.now)
+            if outcome.had_no_effect and step.verb is Verb.UPDATE:
+                known = without_tries(tracked.memory.setbacks, step.drift)
+                tracked.memory = replace(tracked.memory, setbacks=known)
             if step.verb is Verb.PUSH and tracked.memory.refusal is not None:
                 self._report.add_event(tracked, EventKind.FORCE_PUSH_REFUSED, tracked.memory.refusal.message)
         elif outcome.is_done:  # a step that was not tried says nothing of the one that was refused

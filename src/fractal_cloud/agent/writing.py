@@ -209,9 +209,16 @@ class Writer:
         self._write(planned.tracked, fresh, step)
         outcome.is_done = True
         self._read(planned, outcome)
+        self._ask_why_refused(outcome, fresh)
         after = outcome.fresh
         taken_over = after is not None and not after.protocol.is_managed and after.resource_id == fresh.resource_id
         outcome.race_lost = taken_over and not self._has_precondition(fresh, step) and step.verb is not Verb.UNTAG
+
+    def _ask_why_refused(self, outcome: Outcome, fresh: Sighting) -> None:
+        """What the cloud accepted, and had refused by the time of the read: nothing of it was done (S21)."""
+        refused = self._offer.why_refused(self._held.cloud, fresh.resource_id)
+        if refused is not None:
+            outcome.error, outcome.is_done = refused, False
 
     def _is_opposed(self, planned: Planned) -> bool:
         return self._facts.traits.tags_frozen and not self._is_unopposed(planned)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from fractal_cloud.model.catalog import Entry, GlassCommands, TypeFacts
 from fractal_cloud.model.component import COMPONENT_FIELDS, Component
-from fractal_cloud.model.errors import Conflict
+from fractal_cloud.model.errors import CloudError, Conflict
 from fractal_cloud.model.identity import Scope
 from fractal_cloud.model.realm_entry import RealmEntry
 from fractal_cloud.model.sighting import Sighting, UnreadItem
@@ -352,6 +352,14 @@ class Offer(ABC, Generic[C, K]):
         """
         del cloud, token, resource_id
         return False
+
+    def why_refused(self, cloud: K, resource_id: str) -> CloudError | None:
+        """Why the cloud refused a change that it had accepted, where the last read found that; said once.
+
+        Known without a call, from what was read.
+        """
+        del cloud, resource_id
+        return None
 
     def predicted_id(self, token: str) -> str | None:
         """The id of the resource that a creation with this token makes, where it is known beforehand (S17)."""

@@ -136,6 +136,14 @@ def after_write(
     return tuple(known_by_name.values())
 
 
+def without_tries(known: Setbacks, names: Collection[str]) -> Setbacks:
+    """What is remembered after a refusal: what the cloud refused was set back by nobody (S21)."""
+    return tuple(
+        one.model_copy(update={"written": None, "calls": 0}) if one.parameter in names and not one.given_up else one
+        for one in known
+    )
+
+
 def _unsettled(one: Setback) -> Setback:
     """A value that our own write of others may have changed: it is written again, and counts as no setback."""
     if one.since is None or one.given_up:

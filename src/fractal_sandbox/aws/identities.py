@@ -79,12 +79,20 @@ def _target(call: Call) -> tuple[str, Any]:
         wanted = str(parameters["RoleName"])
         role = next((one for one in list(iam.roles.values()) if one.name == wanted), None)
         return (str(role.arn) if role is not None else f"{_IAM}role/{wanted}"), role
+    if parameters.get("GroupName"):
+        return f"{_IAM}group/{parameters['GroupName']}", None
     if parameters.get("PolicyArn"):
         return str(parameters["PolicyArn"]), None
-    for name in ("GroupName", "InstanceProfileName"):
-        if parameters.get(name):
-            return f"{_IAM}{_NOUNS[name]}/{parameters[name]}", None
+    if parameters.get("InstanceProfileName"):
+        wanted = str(parameters["InstanceProfileName"])
+        profile = next((one for one in list(iam.instance_profiles.values()) if one.name == wanted), None)
+        return (str(profile.arn) if profile is not None else f"{_IAM}instance-profile/{wanted}"), None
     return "*", None
+
+
+def _target_role(name: str) -> str:
+    role = next((one for one in list(backend("iam", "aws").roles.values()) if one.name == name), None)
+    return str(role.arn) if role is not None else f"{_IAM}role/{name}"
 
 
 def _caller(call: Call) -> str:
@@ -116,6 +124,8 @@ def passed_roles(call: Call) -> Iterator[tuple[str, str]]:
         if call.operation == "CreateService" and parameters.get("role"):
             yield "ecs.amazonaws.com", str(parameters["role"])
         yield from (("ecs-tasks.amazonaws.com", role) for role in _task_roles(call))
+    elif call.service == "iam" and call.operation == "AddRoleToInstanceProfile":
+        yield "ec2.amazonaws.com", _target_role(str(parameters.get("RoleName") or "*"))
     elif call.service == "ec2" and parameters.get("IamInstanceProfile"):
         yield from (("ec2.amazonaws.com", role) for role in _roles_of_profile(parameters["IamInstanceProfile"]))
 

@@ -46,8 +46,15 @@ def _journal(aws: World) -> list[dict[str, Any]]:
 
 
 @pytest.mark.rule("S21", "S13", "C7")
-@pytest.mark.parametrize("slow", [0, 3], ids=["at-once", "slowly"])
-@pytest.mark.parametrize("component", [ROLE, GATEWAY], ids=["known-by-name", "named-by-aws"])
+@pytest.mark.parametrize(
+    ("component", "slow"),
+    [
+        pytest.param(ROLE, 3, id="known-by-name-slowly"),
+        pytest.param(GATEWAY, 0, id="named-by-aws-at-once"),
+        pytest.param(ROLE, 0, id="known-by-name-at-once", marks=pytest.mark.soak),
+        pytest.param(GATEWAY, 3, id="named-by-aws-slowly", marks=pytest.mark.soak),
+    ],
+)
 def test_what_is_accepted_and_refused_later_stays_failed_until_a_try_goes_through(
     aws: World, clock: ManualClock, component: dict[str, Any], slow: int
 ) -> None:
@@ -78,3 +85,26 @@ def test_what_is_accepted_and_refused_later_stays_failed_until_a_try_goes_throug
     tokens = dict.fromkeys(call.call.parameters["ClientToken"] for call in made)
     assert len(tokens) == 4, "a try begins anew only when it is due, and each is one request"
     assert clock.now - begun >= timedelta(minutes=7)
+
+
+@pytest.mark.rule("S21", "S27", "C7")
+@pytest.mark.parametrize("slow", [pytest.param(0, marks=pytest.mark.soak), 3])
+def test_a_change_that_is_refused_later_was_set_back_by_nobody(aws: World, clock: ManualClock, slow: int) -> None:
+    group = {"region": REGION, "LogGroupName": "/app/shop"}
+    aws.deploy(LIVE_SYSTEM, one("AWS::Logs::LogGroup", "made", **group, RetentionInDays=7))
+    for _ in range(3):
+        aws.agent.run_once()
+    if slow:
+        aws.cloud.knobs.slow_modification(kind="AWS::Logs::LogGroup", reads=slow)
+    aws.cloud.knobs.refuse_request(type_name="AWS::Logs::LogGroup", times=3, **{**DENIED, "operation": "UPDATE"})
+    aws.deploy(LIVE_SYSTEM, one("AWS::Logs::LogGroup", "made", **group, RetentionInDays=30))
+    said = []
+    for _ in range(60):
+        aws.agent.run_once()
+        said.append(aws.component(LIVE_SYSTEM, "made"))
+        clock.advance(10)
+    messages = " ".join(one["message"] for one in said)
+    assert "not authorized to perform it" in messages
+    assert "next try at" in messages
+    assert "set back" not in messages
+    assert said[-1]["status"] == "Active", said[-1]["message"]

@@ -125,6 +125,11 @@ class Requests:
         failure = self._failed.get((type_name, identifier, operation))
         return failure is not None and failure.about in (about, "")
 
+    def failed_change(self, type_name: str, identifier: str) -> CloudError | None:
+        """Why the last change of a resource was refused after it had been taken; said once."""
+        failure = self._failed.pop((type_name, identifier, calls.UPDATE), None)
+        return None if failure is None else failure.error
+
     def raise_failure(self, type_name: str, identifier: str, operation: str, about: str) -> None:
         """Raise what became of the same write, once."""
         failure = self._failed.pop((type_name, identifier, operation), None)

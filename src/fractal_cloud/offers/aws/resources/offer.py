@@ -171,6 +171,10 @@ class AwsTypeOffer(FamilyOffer[Aws]):
         requests = Memory.of(self._there(cloud)).requests
         return requests.has_failed(self.type, resource_id, calls.CREATE, token)
 
+    def why_refused(self, cloud: Aws, resource_id: str) -> CloudError | None:
+        """What became of the last change, where its request has failed."""
+        return Memory.of(self._there(cloud)).requests.failed_change(self.type, resource_id)
+
     # --- creations whose tags follow
 
     predicted: ClassVar[dict[str, str]]

@@ -27,7 +27,9 @@ class _OfIam(ServiceTwin):
 
 class _Roles(_OfIam):
     type_name = "AWS::IAM::Role"
-    knows = frozenset({"RoleName", "RoleId", "Arn", "Path", "AssumeRolePolicyDocument", "ManagedPolicyArns"})
+    knows = frozenset(
+        {"RoleName", "RoleId", "Arn", "Path", "AssumeRolePolicyDocument", "ManagedPolicyArns", "PermissionsBoundary"}
+    )
 
     def make(self, model: Model, tags: dict[str, str], region: str) -> Model:
         name = model.get("RoleName") or f"role-{uuid.uuid4().hex[:12]}"
@@ -53,16 +55,25 @@ class _Roles(_OfIam):
         found["AssumeRolePolicyDocument"] = json.loads(unquote(document)) if isinstance(document, str) else document
         if attached:
             found["ManagedPolicyArns"] = [one["PolicyArn"] for one in attached]
-        return found
+        bound = (role.get("PermissionsBoundary") or {}).get("PermissionsBoundaryArn")
+        return {**found, "PermissionsBoundary": bound} if bound else found
 
     def change(self, identifier: str, before: Model, after: Model, region: str) -> None:
-        wanted = changed(before, after, ("AssumeRolePolicyDocument", "ManagedPolicyArns"))
+        wanted = changed(before, after, ("AssumeRolePolicyDocument", "ManagedPolicyArns", "PermissionsBoundary"))
+        if "PermissionsBoundary" in wanted:
+            self._bind(identifier, wanted["PermissionsBoundary"], region)
         if wanted.get("AssumeRolePolicyDocument"):
             text = _text(wanted["AssumeRolePolicyDocument"])
             self.ask(region, "UpdateAssumeRolePolicy", RoleName=identifier, PolicyDocument=text)
         if "ManagedPolicyArns" in wanted:
             old, new = before.get("ManagedPolicyArns") or [], wanted["ManagedPolicyArns"] or []
             self._attach(identifier, old, new, region)
+
+    def _bind(self, name: str, bound: str | None, region: str) -> None:
+        if bound:
+            self.ask(region, "PutRolePermissionsBoundary", RoleName=name, PermissionsBoundary=bound)
+        else:
+            self.ask(region, "DeleteRolePermissionsBoundary", RoleName=name)
 
     def remove(self, identifier: str, region: str) -> None:
         for one in self.ask(region, "ListAttachedRolePolicies", RoleName=identifier)["AttachedPolicies"]:
