@@ -18,7 +18,7 @@ from typing import Any, Final
 from fractal_sandbox.aws import accounts
 from fractal_sandbox.aws.effects import named
 from fractal_sandbox.aws.principals import Identity, identity_of
-from fractal_sandbox.calls import RecordedCall
+from fractal_sandbox.calls import Call, RecordedCall
 
 __all__ = ["Trail", "TrailEvent"]
 
@@ -102,6 +102,7 @@ class TrailEvent:
             "sourceIPAddress": "127.0.0.1",
             "userAgent": call.user_agent,
             "requestParameters": _request(call.service, call.parameters),
+            "responseElements": _response(call),
             "eventID": self.id,
             "readOnly": False,
             "eventType": "AwsApiCall",
@@ -160,6 +161,16 @@ class Trail:
             and (start is None or int(event.at) >= int(start))
             and (end is None or int(event.at) <= end)
         ]
+
+
+def _response(call: Call) -> dict[str, Any] | None:
+    """Return what was answered, where that alone says which machine it was about: calls that name an association.
+
+    In the members of EC2's own answer (`IamInstanceProfileAssociation`).
+    """
+    if call.service != "ec2" or "IamInstanceProfile" not in call.operation or not call.resource_ids:
+        return None
+    return {f"{call.operation}Response": {"iamInstanceProfileAssociation": {"instanceId": call.resource_ids[0]}}}
 
 
 def _arns(parameters: Mapping[str, Any]) -> list[str]:

@@ -22,6 +22,7 @@ from tests.offers.aws.conftest import World, under_test
 from tests.offers.aws.examples import EXAMPLES
 
 pytestmark = pytest.mark.rule("C4")
+PROFILES = (*("AssociateIamInstanceProfile", "DisassociateIamInstanceProfile", "ReplaceIamInstanceProfileAssociation"),)
 NOW = datetime(2026, 11, 18, 2, 16, tzinfo=UTC)
 AGENT = "arn:aws:iam::123456789012:user/fractal-cloud-agent"
 ROLE = "arn:aws:sts::123456789012:assumed-role/Admins/anna"
@@ -43,8 +44,9 @@ def test_every_change_by_hand_is_traced_to_its_parameter(sandbox: Sandbox, world
         asked = [Asked(name, now, digest(drift[name].actual), now - timedelta(seconds=1))]
         author = offer.changed_by(cloud, seen, world.wanted(declaration), asked).get(name)
         assert author is not None, f"nobody is named for {name}"
-        # An event of another profile names its association, and not the machine's parameter.
-        assert (author.by, author.is_certain) == ("person", name != "iamInstanceProfile"), f"{name}: {author}"
+        assert (author.by, author.is_certain) == ("person", True), f"{name}: {author}"
+        if name == "iamInstanceProfile":
+            assert author.how in PROFILES, "the call itself is named, not one that was made beside it"
         if name not in example.only_up:
             world.correct(declaration)
     [one] = operator.find(declaration["parameters"].get("name", declaration["id"]))

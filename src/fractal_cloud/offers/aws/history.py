@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ _REMOVES: Final = ("Delete", "Remove", "Untag")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: what was called, when, with what, and by whom."""
+    """One event: what was called, when, with what, by whom, and what was answered."""
 
     name: str
     at: datetime
@@ -38,6 +38,7 @@ class Event:
     identity: Mapping[str, Any]
     user_agent: str = ""
     address: str = ""
+    response: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, item: Mapping[str, Any]) -> Event | None:
@@ -54,7 +55,9 @@ class Event:
             return None
         texts = (str(found.get(name) or "") for name in ("eventName", "userAgent", "sourceIPAddress"))
         name, user_agent, address = texts
-        return cls(name, at, request, identity, user_agent, address)
+        response = found.get("responseElements")
+        answered = response if isinstance(response, Mapping) else {}
+        return cls(name, at, request, identity, user_agent, address, answered)
 
     def is_of(self, caller: str) -> bool:
         """Whether it is a call of the agent's own: signed as one, or by the same user or role."""
@@ -98,14 +101,20 @@ def authors(
 
     ``names``: its id, name and ARN. ``caller``: the ARN of the agent, which is never named.
     """
-    own = [event for event in events if _names(event.request, names)]
+    # A call that sets by its name alone may name something else, as a machine's profile its association.
+    by_name = {resource.service.event_names.get(way, way) for ways in resource.set_by.values() for way in ways}
+    own = [
+        event
+        for event in events
+        if _names(event.request, names) or (event.name in by_name and _names(event.response, names))
+    ]
     found = {one.parameter: _author(resource, own, caller, one) for one in asked}
     return {name: author for name, author in found.items() if author is not None}
 
 
 def _author(resource: Resource, events: Iterable[Event], caller: str, one: Asked) -> Author | None:
     related: Author | None = None
-    changing = {resource.service.event_names.get(name, name) for name in (*resource.modifies, *resource.also_modifies)}
+    changing = _changing(resource, one.parameter)
     begin = (one.after if one.after is not None else one.seen - FARTHEST_BACK) - SLACK
     for event in events:
         is_own = event.is_of(caller)
@@ -120,6 +129,14 @@ def _author(resource: Resource, events: Iterable[Event], caller: str, one: Asked
         is_it = not is_own and is_proven and (value is _UNKNOWN or one.value in _digests(value))
         return event.author() if is_it else None  # another value, or the agent's: what made this one is not here yet
     return related
+
+
+def _changing(resource: Resource, parameter: str) -> set[str]:
+    """The events that may have changed a parameter: those of its own calls, where nothing else sets it."""
+    renamed = resource.service.event_names
+    known = {renamed.get(name, name) for name in (*resource.modifies, *resource.also_modifies)}
+    own = {renamed.get(way, way) for way in resource.set_by.get(parameter, ())}
+    return own if own and own <= known else known
 
 
 _NOT_SET: Final = object()
