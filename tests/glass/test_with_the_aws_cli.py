@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,11 @@ from typing import Any
 import pytest
 
 from fractal_sandbox import sandbox_env
+from tests import aws_rights
 from tests.glass.printed_commands import Run, break_and_hand_back, commands, terminal
 from tests.offers.aws.example import Example
 from tests.offers.aws.examples import EXAMPLES
+from tests.offers.aws_resources.declarations import one
 from tests.world import World, vpc
 
 AWS = Path(sys.executable).parent / "aws"
@@ -40,6 +44,28 @@ def test_every_offer_is_let_go_and_handed_back_by_the_printed_commands(
     component = example.components[-1]["id"]
     assert world.status("ls-a", component) == "Active"
     break_and_hand_back(world, aws, component, lambda: world.settle(at_most=30))
+    world.assert_safe()
+
+
+@pytest.mark.rule("G1", "G7", "G12", "T10")
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+def test_what_has_no_arn_is_let_go_and_handed_back_by_cloud_control(world: World, aws: Run) -> None:
+    """Tags as a list and as a map; other people's stay, also one that somebody adds while the command is on its way."""
+    shapes = (
+        one("AWS::Glue::UsageProfile", "listed", region="eu-west-1", Name="listed"),
+        one("AWS::Glue::DataQualityRuleset", "mapped", region="eu-west-1", Name="mapped", Ruleset="Rules = []"),
+    )
+    aws_rights.limit_to(world.sandbox, shapes)
+    world.deploy("ls-a", *shapes)
+    world.settle(at_most=30)
+    control = world.person.client("cloudcontrol")
+    for component, others in (("listed", {"Key": "team", "Value": 'it\'s "blue"'}), ("mapped", 'it\'s "blue"')):
+        where = {"TypeName": world.component("ls-a", component)["type"], "Identifier": component}
+        at = "/Tags/-" if component == "listed" else "/Tags/team"
+        control.update_resource(**where, PatchDocument=json.dumps([{"op": "add", "path": at, "value": others}]))
+        break_and_hand_back(world, aws, component, lambda: world.settle(at_most=30))
+        held = json.loads(control.get_resource(**where)["ResourceDescription"]["Properties"])["Tags"]
+        assert (others in held) if component == "listed" else (held["team"] == others)
     world.assert_safe()
 
 

@@ -405,4 +405,4 @@ class OfferContract(Trial):
                 assert not unknown, f"{command!r} needs {sorted(unknown)}, which is not published"
             glass = self.offer.glass
             by_tags = self.offer.taggable and not self.offer.tags_frozen
-            assert glass.break_glass or glass.caveat or not by_tags, "nothing says how to break the glass"
+            assert (glass.break_glass and glass.readopt) or not by_tags, "no command breaks the glass and hands it back"

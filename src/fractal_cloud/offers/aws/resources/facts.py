@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from fractal_cloud.model.catalog import GlassCommands, TypeFacts, part_name
 from fractal_cloud.model.wording import FACTS
+from fractal_cloud.offers.aws.resources.glass import by_cloud_control
 from fractal_cloud.offers.aws.resources.marks import parameters
 from fractal_cloud.offers.aws.resources.schema import AwsType, Schema
 from fractal_cloud.offers.aws.resources.tables.arns import ARNS, own_arn
@@ -34,10 +35,6 @@ _BY_TAGGING_API: Final = GlassCommands(
     readopt=[
         f"aws resourcegroupstaggingapi tag-resources {_AT} --tags managed-by=fractal-cloud,fractal-cloud=reconcile"
     ],
-)
-_NO_COMMAND: Final = GlassCommands(
-    caveat="AWS publishes no ARN for this type: `aws resourcegroupstaggingapi get-resources --tag-filters "
-    "Key=fractal-cloud-owner` lists it, and `untag-resources` and `tag-resources` take what it shows"
 )
 _TEST: Final = (
     "Cloud Control's `test` on the tags: AWS refuses an update whose tags have changed since the read; a deletion "
@@ -237,7 +234,7 @@ class Described:
         if self.type.part is not None or self._is_frozen:
             return GlassCommands()
         if not self.is_listed_by_tags:
-            return _NO_COMMAND
+            return by_cloud_control(self.type)
         return GlassCommands(
             break_glass=[_with_arn(one, self.arn_output) for one in _BY_TAGGING_API.break_glass],
             readopt=[_with_arn(one, self.arn_output) for one in _BY_TAGGING_API.readopt],

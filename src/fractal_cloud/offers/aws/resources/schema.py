@@ -88,6 +88,11 @@ class AwsType:
         return not self.place
 
     @property
+    def needs_what_is_never_read(self) -> bool:
+        """Whether every patch must bring a required property that no read shows."""
+        return bool(self.write_only & set(self.required))
+
+    @property
     def adapter(self) -> Adapter | None:
         """How its tags are read and written where its schema has none."""
         return ADAPTERS.get(self.name)
