@@ -71,7 +71,7 @@ TAGGED = [component["id"] for component in IDENTITIES if component["id"] != "par
 
 @pytest.fixture
 def aws(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with world(session_sandbox, tmp_path, monkeypatch, cycle_seconds=0.02) as made:
+    with world(session_sandbox, tmp_path, monkeypatch, cycle_seconds=0.1) as made:
         yield made
         made.assert_safe()
 
