@@ -25,11 +25,20 @@ _KNOWN: Final = frozenset(
 class Act(Protocol):
     """What a handler is about to do, as far as it matters here."""
 
-    schema: TypeSchema
-    verb: Verb
-    identifier: str
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
+    @property
+    def schema(self) -> TypeSchema: ...
+
+    @property
+    def verb(self) -> Verb: ...
+
+    @property
+    def identifier(self) -> str: ...
+
+    @property
+    def before(self) -> Mapping[str, Any]: ...
+
+    @property
+    def after(self) -> Mapping[str, Any]: ...
 
 
 def is_of_iam(schema: TypeSchema) -> bool:
