@@ -34,6 +34,8 @@ _UID: Final = "/metadata/uid"
 _REVIEW: Final = re.compile(r"/apis/(authorization|authentication)\.k8s\.io/v1(/namespaces/[^/]+)?/[a-z]+reviews")
 # Labels and annotations that tests declare: parameters like any other field, and not somebody else's.
 DECLARED: Final = ("declared.example.com/", "pod-security.kubernetes.io/")
+# What a server itself writes on an object of a kind whenever somebody changes it.
+_OF_THE_SERVER: Final = frozenset({"annotations:deprecated.daemonset.template.generation"})
 # Metadata that every write changes, or that nobody but the server does.
 _NO_CHANGE: Final = ("labels", "annotations", "resourceVersion", "generation", "managedFields")
 
@@ -138,7 +140,7 @@ def _changes(request: KubeRequest, plan: Plan) -> list[Change]:
     if not plan.is_guarded:
         return [Change("replace-tags")]
     before, after = tags_of(plan.before), tags_of(plan.after)
-    changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+    changed = {key for key in {*before, *after} - _OF_THE_SERVER if before.get(key) != after.get(key)}
     declared = {key for key in changed if key.partition(":")[2].startswith(DECLARED)}
     added = {key: after[key] for key in changed - declared if key in after}
     removed: dict[str, str | None] = {key: before[key] for key in changed - declared if key not in after}

@@ -225,8 +225,15 @@ class Kubernetes(Cloud):
         if answer.is_good:
             return answer
         if answer.status == 404 and answer.call.startswith("POST "):
-            raise made(DependencyMissing, f"there is no namespace {self.namespace!r} for {kind.plural}", answer)
+            raise self._lacks(answer, kind)
         raise error_of(answer)
+
+    def _lacks(self, answer: Answer, kind: ObjectKind) -> CloudError:
+        """What a new object needs and what is not there: its namespace, or what it names, as the role of a binding."""
+        said = str((answer.said or {}).get("message") or "")
+        if kind.is_namespaced and (not said or said.startswith("namespaces ")):
+            return made(DependencyMissing, f"there is no namespace {self.namespace!r} for {kind.plural}", answer)
+        return made(DependencyMissing, said or "something that it refers to is not there", answer)
 
 
 def _by(manager: str, *, is_rehearsal: bool) -> dict[str, str]:

@@ -92,11 +92,15 @@ def merged(there: Any, value: Any) -> Any:
     """A value put into what is there: maps by their keys, lists by the names of their elements where they have some."""
     if isinstance(there, dict) and isinstance(value, dict):
         return {**there, **{key: merged(there.get(key), one) for key, one in value.items()}}
-    if isinstance(there, list) and isinstance(value, list) and all("name" in one for one in [*there, *value] if one):
+    if isinstance(there, list) and isinstance(value, list) and all(_has_name(one) for one in [*there, *value]):
         known = {one["name"]: one for one in there}
         if {one["name"] for one in value} == known.keys():
             return [merged(known[one["name"]], one) for one in value]
     return value
+
+
+def _has_name(element: Any) -> bool:
+    return isinstance(element, dict) and "name" in element
 
 
 def _secret(value: Any) -> str:

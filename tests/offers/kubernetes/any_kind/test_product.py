@@ -205,6 +205,26 @@ def test_bad_fields_are_refused_at_deploy_with_their_path(world: KubernetesWorld
     assert "components[round].parameters.spec.size" in str(refused.value), str(refused.value)
 
 
+@pytest.mark.rule("S3")
+def test_what_a_new_object_names_and_is_not_there_is_said_in_the_servers_words(wide: KubernetesWorld) -> None:
+    """A server looks up the role of a new binding, to see whether it may be granted."""
+    message = 'clusterroles.rbac.authorization.k8s.io "reader" not found'
+    details = {"name": "reader", "group": "rbac.authorization.k8s.io", "kind": "clusterroles"}
+    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
+    said = json.dumps({**status, "message": message, "details": details})
+    wide.cloud.knobs.answer(said, status=404, operation="create", actor="agent")
+    api = "rbac.authorization.k8s.io"
+    role = {"apiGroup": api, "kind": "ClusterRole", "name": "reader"}
+    wide.deploy("ls-a", component(f"{api}/v1/ClusterRoleBinding", "reads", roleRef=role))
+    wide.cycle(3)
+    shown = wide.component("ls-a", "reads")
+    assert message in shown["message"]
+    assert "namespace" not in shown["message"]
+    wide.cloud.knobs.reset()
+    wide.survive(at_most=200)
+    assert wide.status("ls-a", "reads") == "Active"
+
+
 @pytest.mark.rule("G15", "S12")
 def test_what_is_ignored_survives_an_apply_of_something_else(world: KubernetesWorld) -> None:
     declared = {**cron_job(suspend=True), "ignoreDrift": ["spec.suspend"]}
