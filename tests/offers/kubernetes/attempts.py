@@ -158,6 +158,9 @@ POD_SPECS: Final[dict[str, Object]] = {
         "initContainers": [{"name": "i", "image": "x", "securityContext": {"privileged": True}}]
     },
     "pull with somebody's credentials": {"imagePullSecrets": [{"name": "registry"}]},
+    "be debugged": {"ephemeralContainers": [{"name": "d", "image": "x"}]},
+    "run in another runtime": {"runtimeClassName": "privileged"},
+    "mount a claim made for it": {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]},
 }
 CONTAINERS: Final[dict[str, Object]] = {
     "be privileged": {"securityContext": {"privileged": True}},
@@ -168,7 +171,20 @@ CONTAINERS: Final[dict[str, Object]] = {
     },
     "take rights that its image did not have": {"securityContext": {"allowPrivilegeEscalation": True}},
     "run something on the node when it ends": {"lifecycle": {"preStop": {"httpGet": {"host": "10.0.0.1", "port": 1}}}},
+    "take a port of its node": {"ports": [{"containerPort": 80, "hostPort": 443}]},
+    "have its node ask somebody": {"livenessProbe": {"httpGet": {"host": "169.254.169.254", "port": 80}}},
+    "have its node connect to somebody": {"readinessProbe": {"tcpSocket": {"host": "127.0.0.1", "port": 10250}}},
+    "see the node's processes unmasked": {"securityContext": {"procMount": "Unmasked"}},
+    "mount a part of what is there": {"volumeMounts": [{"name": "v", "mountPath": "/v", "subPath": "etc"}]},
+    "use a device of its node": {"volumeDevices": [{"name": "v", "devicePath": "/dev/sda"}]},
     "mount what is there": {"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+}
+TEMPLATES: Final[dict[str, Object]] = {
+    "have no profile by an annotation": {
+        "metadata": {"annotations": {"container.apparmor.security.beta.kubernetes.io/main": "unconfined"}}
+    },
+    "join another network": {"metadata": {"annotations": {"k8s.v1.cni.cncf.io/networks": "kube-system/management"}}},
+    "be somebody in the cloud": {"metadata": {"annotations": {"iam.amazonaws.com/role": "admin"}}},
 }
 
 

@@ -7,23 +7,30 @@ Secrets are rights of somebody else: only those that were named when the rights 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fractal_cloud.offers.kubernetes.linked import SECRET_PREFIX
 
 TEMPLATE: Final = "spec.template.spec"
+_METADATA: Final = "spec.template.metadata"
 Validation = tuple[str, str]
 """A condition that a write of the agent must fulfil, and what is said where it does not."""
 # Of a pod: how it reaches the node it runs on, and what it is given.
 _OF_PODS: Final = (
     *("resourceClaims", "hostNetwork", "hostPID", "hostIPC", "hostUsers", "shareProcessNamespace", "hostAliases"),
-    *("nodeName", "runtimeClassName", "priorityClassName"),
+    *("nodeName", "runtimeClassName", "priorityClassName", "ephemeralContainers"),
 )
 _OF_CONTAINERS: Final = ("volumeDevices", "lifecycle")
 # What a security context may not say: the node's rights, or fewer limits than without it.
 _UNCONFINED: Final = ("seLinuxOptions", "windowsOptions", "appArmorProfile")
 _KINDS: Final = ("containers", "initContainers")
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_ANNOTATIONS: Final = (
+    *("container.apparmor.security.beta.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/"),
+    *("seccomp.security.alpha.kubernetes.io/", "k8s.v1.cni.cncf.io/", "iam.amazonaws.com/"),
+)
+"""How annotations of pods begin that say what their fields may not: profiles, other networks, an account in a cloud."""
 
 
 def unchanged(path: str, name: str, parent: str = "") -> Validation:
@@ -39,8 +46,23 @@ def unchanged(path: str, name: str, parent: str = "") -> Validation:
     return expression, f"may not set {path}.{name}"
 
 
-def workloads(*, with_links: bool, secrets: Sequence[str], accounts: Sequence[str]) -> Iterator[Validation]:
-    """The conditions for Deployments."""
+def at_template(rules: Iterable[Validation], template: str) -> list[Validation]:
+    """The conditions for Deployments, for a kind whose pods are described at another path."""
+    places = {TEMPLATE: f"{template}.spec", _METADATA: f"{template}.metadata"}
+    return [(_replaced(rule, places), _replaced(message, places)) for rule, message in rules]
+
+
+def _replaced(text: str, places: Mapping[str, str]) -> str:
+    for before, after in places.items():
+        text = text.replace(before, after)
+    return text
+
+
+def workloads(
+    *, with_links: bool, secrets: Sequence[str], accounts: Sequence[str], claims: str = ""
+) -> Iterator[Validation]:
+    """The conditions for Deployments. ``claims``: where a kind describes claims that its pods may mount."""
+    yield _annotations(), "may give pods no annotations that stand for more rights"
     yield from (unchanged(TEMPLATE, name) for name in _OF_PODS)
     yield from _of_accounts(accounts)
     yield from _of_volumes(secrets)
@@ -48,7 +70,10 @@ def workloads(*, with_links: bool, secrets: Sequence[str], accounts: Sequence[st
     for name in _OF_CONTAINERS:
         yield _each_container(_unless_before(name)), f"may not set {name} of a container"
     yield _each_container(_confined), "may give a container no rights on the node in its securityContext"
-    mounts = f"!has(c.volumeMounts) || c.volumeMounts.all(m, {_is_vetted(secrets)})"
+    yield _each_container(_own_ports), "may take no port of a node (hostPort)"
+    for name in _PROBES:
+        yield _each_container(_asks_itself(name)), f"may not have a node ask another host in the {name} of a container"
+    mounts = f"!has(c.volumeMounts) || c.volumeMounts.all(m, {_is_vetted(secrets, claims)})"
     yield (
         _each_container(lambda kind: f"{mounts} || {_as_before(kind, 'volumeMounts')}"),
         ("may mount nothing of somebody else's into a container"),
@@ -104,9 +129,31 @@ def _is_harmless(secrets: Sequence[str]) -> str:
     return f"{plain} || (has(v.secret) && {_is_named('v.secret.secretName', secrets)})"
 
 
-def _is_vetted(secrets: Sequence[str]) -> str:
+def _is_vetted(secrets: Sequence[str], claims: str) -> str:
     volumes = f"object.{TEMPLATE}.volumes"
-    return f"has({volumes}) && {volumes}.exists(v, v.name == m.name && ({_is_harmless(secrets)}))"
+    vetted = f"(has({volumes}) && {volumes}.exists(v, v.name == m.name && ({_is_harmless(secrets)})))"
+    own = f"object.{claims}"
+    return f"({vetted} || (has({own}) && {own}.exists(t, t.metadata.name == m.name)))" if claims else vetted
+
+
+def _annotations() -> str:
+    here, before = f"object.{_METADATA}", f"oldObject.{_METADATA}"
+    harmless = " && ".join(f"!k.startsWith('{one}')" for one in _ANNOTATIONS)
+    there = f"has({before}) && has({before}.annotations) && k in {before}.annotations"
+    was_there = f"(oldObject != null && {there} && {before}.annotations[k] == {here}.annotations[k])"
+    return f"!has({here}) || !has({here}.annotations) || {here}.annotations.all(k, ({harmless}) || {was_there})"
+
+
+def _own_ports(kind: str) -> str:
+    taken = "has(p.hostPort) && p.hostPort != 0"
+    return f"!has(c.ports) || c.ports.all(p, !({taken})) || {_as_before(kind, 'ports')}"
+
+
+def _asks_itself(probe: str) -> Callable[[str], str]:
+    """That a check leads to the pod itself: what asks is the node."""
+    here = f"c.{probe}"
+    own = " && ".join(f"(!has({here}.{way}) || !has({here}.{way}.host))" for way in ("httpGet", "tcpSocket"))
+    return lambda kind: f"!has({here}) || ({own}) || {_as_before(kind, probe)}"
 
 
 def _pods_rights() -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fractal_cloud.model.errors import PolicyOptionError
-from fractal_cloud.offers.kubernetes.admission_of_pods import TEMPLATE, Validation, workloads
+from fractal_cloud.offers.kubernetes.admission_of_pods import Validation, at_template, workloads
 from fractal_cloud.offers.kubernetes.any_kind import catalogue
 from fractal_cloud.offers.kubernetes.any_kind.kind_facts import KindFacts
 from fractal_cloud.offers.kubernetes.any_kind.tables import POD_TEMPLATES
@@ -18,18 +18,28 @@ from fractal_cloud.offers.kubernetes.kinds import Object, ObjectKind
 
 ALL_VERBS: Final = ("get", "list", "watch", "create", "patch", "delete")
 _DEPLOYMENT: Final = "apps/Deployment"
+_STATEFUL_SET: Final = "apps/StatefulSet"
 _NAMESPACE: Final = "Namespace"
 _SECRET: Final = "Secret"
+_CONFINES: Final = "it is what confines the agent itself"
+_LEADS: Final = "it leads what is sent to a service anywhere, past network policies and into other namespaces"
 REFUSED: Final[Mapping[str, str]] = {
+    "Endpoints": _LEADS,
     "Node": "a node is given work and secrets of everybody",
     "PersistentVolume": "a volume can be any folder of a node",
     "Pod": "the server itself gives every pod an account and its token: declare a Deployment or a Job",
     "admissionregistration.k8s.io/MutatingAdmissionPolicy": "it changes what everybody writes",
     "admissionregistration.k8s.io/MutatingAdmissionPolicyBinding": "it changes what everybody writes",
     "admissionregistration.k8s.io/MutatingWebhookConfiguration": "it sees and changes what everybody writes",
+    "admissionregistration.k8s.io/ValidatingAdmissionPolicy": _CONFINES,
+    "admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding": _CONFINES,
     "admissionregistration.k8s.io/ValidatingWebhookConfiguration": "it sees what everybody writes, Secrets too",
     "apiregistration.k8s.io/APIService": "it is sent the requests of everybody",
+    "apps/ControllerRevision": "pods are made of what it holds, and no policy for pods sees that",
     "certificates.k8s.io/CertificateSigningRequest": "a certificate makes whoever has it somebody else",
+    "certificates.k8s.io/ClusterTrustBundle": "others trust whoever it names",
+    "certificates.k8s.io/PodCertificateRequest": "a certificate makes whoever has it somebody else",
+    "discovery.k8s.io/EndpointSlice": _LEADS,
 }
 
 
@@ -79,12 +89,12 @@ def validations(
     kinds: Iterable[KindFacts], *, with_links: bool, secrets: Sequence[str], accounts: Sequence[str]
 ) -> Iterator[tuple[ObjectKind, list[Validation]]]:
     """What admission holds every write of the agent against, for the kinds of which it is held against something."""
-    of_pods = list(workloads(with_links=with_links, secrets=secrets, accounts=accounts))
     for kind in kinds:
         name = kind.name.unversioned
         if name in POD_TEMPLATES and name != _DEPLOYMENT:  # those stand there anyway
-            path = f"{POD_TEMPLATES[name]}.spec"
-            yield kind.object_kind(), [(rule.replace(TEMPLATE, path), said) for rule, said in of_pods]
+            claims = "spec.volumeClaimTemplates" if name == _STATEFUL_SET else ""
+            of_pods = workloads(with_links=with_links, secrets=secrets, accounts=accounts, claims=claims)
+            yield kind.object_kind(), at_template(of_pods, POD_TEMPLATES[name])
         if name == _SECRET:
             filled = "['kubernetes.io/service-account-token', 'bootstrap.kubernetes.io/token']"
             rule = f"!has(object.type) || !(object.type in {filled})"
