@@ -105,8 +105,8 @@ class Outcomes:
         tracked, step, view = outcome.planned.tracked, outcome.planned.step, outcome.view
         if step.verb is not Verb.UPDATE or not outcome.is_done or view is None or view.sighting is None:
             return
-        linked = self._context.offers[tracked.type].compared.linked
-        before = {name: difference for name, difference in step.drift.items() if name not in linked}
+        compared = self._context.offers[tracked.type].compared
+        before = {name: difference for name, difference in step.drift.items() if not compared.is_linked(name)}
         after = self._evaluator.judge(tracked, view).drift
         in_handshake = step.reason == "handshake"
         known = after_write(

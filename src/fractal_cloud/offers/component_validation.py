@@ -26,7 +26,7 @@ from fractal_cloud.offers.installed_types import declared_in, family_of
 from fractal_cloud.offers.link_validation import LinkChecks
 from fractal_cloud.offers.output_validation import OutputChecks, is_of
 from fractal_cloud.offers.parameter_validation import ParameterCheck
-from fractal_cloud.offers.plain_data import plain_data_errors
+from fractal_cloud.offers.plain_data import MAX_DEPTH, MAX_VENDORS_DEPTH, plain_data_errors
 from fractal_cloud.offers.reference_validation import reference_errors
 from fractal_cloud.offers.tag_validation import check_for_type, check_tags, ignorable
 from fractal_cloud.rules.identify import referenced
@@ -104,6 +104,8 @@ class Components:
         parameters = self._parameters(item, base, facts)
         dependencies = self._dependencies(item, base, parameters, facts)
         links = self._links(item, base)
+        if links and facts is not None:
+            self._source(item, base, parameters, facts)
         self._flags(item, base, facts)
         tags = check_tags(item.get("tags", {}), base, self._errors)
         if facts is not None:
@@ -272,6 +274,14 @@ class Components:
                 links.append(LinkDeclaration(target=str(target), settings=settings))
         return links
 
+    def _source(self, item: Mapping[Any, Any], base: str, parameters: Mapping[str, Any], facts: TypeFacts) -> None:
+        """What a family asks of a component from which links lead."""
+        family = family_of(self._catalog, facts.type) if facts.family else None
+        if family is not None and isinstance(item.get("id"), str):
+            own = Declared(item["id"], facts.type, parameters)
+            for name, text in family.source_errors(own, self._every):
+                self._errors.add(f"{base}.parameters.{name}", text)
+
     def _flags(self, item: Mapping[Any, Any], base: str, facts: TypeFacts | None) -> None:
         for index, name in self._texts(item, base, "ignoreDrift"):
             known = facts.parameter_schema.get("properties", {}) if facts else {name: None}
@@ -318,7 +328,8 @@ def _plain_parameter_errors(parameters: Mapping[str, Any], facts: TypeFacts | No
         # The vendor's own values hold documents and scripts as they please; names and places never do.
         is_vendors = facts is not None and facts.nested and name not in words
         lines = is_vendors or (facts is not None and bool(facts.parameter_facts(name).get("lines")))
-        yield from plain_data_errors({name: value}, lines=lines)
+        deepest = MAX_VENDORS_DEPTH if is_vendors else MAX_DEPTH
+        yield from plain_data_errors({name: value}, lines=lines, deepest=deepest)
 
 
 def _declared(

@@ -86,6 +86,16 @@ class Family(ABC):
         del component, others
         return []
 
+    def links_as(self, component_type: str) -> str:
+        """The type whose halves of links serve this one too, where there are none for itself; empty: no other's."""
+        del component_type
+        return ""
+
+    def source_errors(self, component: Declared, others: Sequence[Declared]) -> Iterable[tuple[str, str]]:
+        """What keeps a component from being the source of links, by parameter."""
+        del component, others
+        return ()
+
 
 class FamilyOffer(Offer[GenericComponent, K]):
     """The offer of one type of a family: its class has the verbs, its facts say the rest.

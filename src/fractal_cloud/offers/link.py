@@ -335,9 +335,13 @@ def outbound(
 
 
 class Handlers:
-    """All link handlers of an installation, and which one serves a pair (L15)."""
+    """All link handlers of an installation, and which one serves a pair (L15).
 
-    def __init__(self) -> None:
+    ``links_as``: the type whose halves serve a type as well that has none of its own; empty for most.
+    """
+
+    def __init__(self, links_as: Callable[[str], str] = lambda _: "") -> None:
+        self._links_as = links_as
         self._by_claim: dict[tuple[Half, str, str], Handler] = {}
 
     def add(self, handler: Handler) -> None:
@@ -355,7 +359,13 @@ class Handlers:
         return iter(self._by_claim.values())
 
     def find(self, half: Half, source: str, target: str) -> Handler | None:
-        """The exact pair first; then the side this half runs for, then the other (L15)."""
+        """The exact pair first; then the side this half runs for, then the other (L15); then what they are wired as."""
+        found = self._found(half, source, target)
+        if found is not None:
+            return found
+        return self._found(half, self._links_as(source) or source, self._links_as(target) or target)
+
+    def _found(self, half: Half, source: str, target: str) -> Handler | None:
         own, far = ((ANY_TYPE, target), (source, ANY_TYPE))
         if half == "outbound":
             own, far = far, own

@@ -9,6 +9,7 @@ from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.link import ANY_TYPE, Half, LinkContract
 from fractal_cloud.model.wording import Path, shown, unknown
+from fractal_cloud.offers.installed_types import family_of
 from fractal_cloud.offers.link_types import WITH_A_SECRET
 from fractal_cloud.offers.parameter_validation import SchemaCheck
 
@@ -68,6 +69,7 @@ class LinkChecks:
         return ""
 
     def _hint(self, source: str) -> str:
+        source = self._links_as(source)
         leads = {contract.target for contract in self._links_of(source)}
         for name, facts in self._catalog.items():
             leads |= {name for found in facts.links if found.half == "inbound" and found.source == source}
@@ -102,6 +104,14 @@ class LinkChecks:
 
     def _contract(self, half: Half, source: str, target: str) -> LinkContract | None:
         """The contract that serves a pair: the exact one, then the side the half runs for, then the other (L15)."""
+        found = self._found(half, source, target)
+        return found or self._found(half, self._links_as(source), self._links_as(target))
+
+    def _links_as(self, component_type: str) -> str:
+        family = family_of(self._catalog, component_type)
+        return (family.links_as(component_type) if family is not None else "") or component_type
+
+    def _found(self, half: Half, source: str, target: str) -> LinkContract | None:
         own, far = (ANY_TYPE, target), (source, ANY_TYPE)
         if half == "outbound":
             own, far = far, own

@@ -37,7 +37,7 @@ class Registry:
         self._homes: dict[str, str] = {}
         self._families: dict[str, Family] = {}
         self._of_families: dict[str, AnyOffer] = {}
-        self.handlers = Handlers()
+        self.handlers = Handlers(self._links_as)
         for module in modules:
             self._add(module)
 
@@ -105,6 +105,11 @@ class Registry:
         if component_type in self._offers:
             return None
         return next((family for family in self._families.values() if family.covers(component_type)), None)
+
+    def _links_as(self, component_type: str) -> str:
+        """The type whose halves of links serve a type of a family."""
+        family = self.family_of(component_type)
+        return family.links_as(component_type) if family is not None else ""
 
     def family(self, name: str) -> Family | None:
         """The family of that name, or None if nobody here has it."""

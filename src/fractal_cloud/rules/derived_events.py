@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.status import Stance, Status
 from fractal_cloud.rules.diff_words import event_text
+from fractal_cloud.rules.nested.path import root
 
 UNKNOWN = "unknown"
 
@@ -121,7 +122,7 @@ def _differences(before: Published, after: Published, linked: Collection[str]) -
 
 
 def _part(drift: Any, linked: Collection[str], *, of_links: bool) -> Any:
-    found = {name: both for name, both in (drift or {}).items() if (name in linked) is of_links}
+    found = {name: both for name, both in (drift or {}).items() if (root(name) in linked) is of_links}
     return found or None
 
 

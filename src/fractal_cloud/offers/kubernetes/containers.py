@@ -30,8 +30,13 @@ def container_of(item: Object, declared: str | None = None) -> Object:
     """Our container among those of a workload: the one of the declared name, else the one called ``main``, or like the
     workload, or the first.
     """
-    containers: list[Object] = item["spec"]["template"]["spec"]["containers"]
-    for name in (declared, MAIN, item["metadata"]["name"]):
+    return main_container(item["spec"]["template"], item["metadata"]["name"], declared)
+
+
+def main_container(template: Object, workload: str, declared: str | None = None) -> Object:
+    """The same in a pod template, wherever it stands; ``workload``: what the object that holds it is called."""
+    containers: list[Object] = template["spec"]["containers"]
+    for name in (declared, MAIN, workload):
         for container in containers:
             if name is not None and container.get("name") == name:
                 return container
@@ -122,7 +127,12 @@ def with_env(container: Object, declared: Mapping[str, str], keep: Collection[st
 
 def linked_names(item: Object) -> frozenset[str]:
     """The names of the entries that links brought."""
-    annotations = (item["spec"]["template"].get("metadata") or {}).get("annotations") or {}
+    return linked_in(item["spec"]["template"])
+
+
+def linked_in(template: Mapping[str, Any]) -> frozenset[str]:
+    """The same in a pod template, wherever it stands."""
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
     return frozenset(name for name in annotations.get(MARK, "").split(",") if name)
 
 
@@ -155,8 +165,13 @@ def _upper(name: str) -> str:
 
 def flat_linked(item: Object) -> dict[str, str]:
     """The entries that links brought, as they stand in the container, flat."""
-    names = linked_names(item)
-    containers = item["spec"]["template"]["spec"]["containers"]
+    return flat_in(item["spec"]["template"])
+
+
+def flat_in(template: Mapping[str, Any]) -> dict[str, str]:
+    """The same in a pod template, wherever it stands."""
+    names = linked_in(template)
+    containers = template["spec"]["containers"]
     entries = (one for container in containers for one in container.get("env") or [])
     return dict(sorted((one["name"], _flat(one)) for one in entries if one["name"] in names)) if names else {}
 
@@ -180,13 +195,17 @@ def entries_of(flat: Mapping[str, str]) -> list[Entry]:
 
 def put_linked(item: Object, entries: Collection[Entry], declared: str | None = None) -> None:
     """Make these the entries that links brought; nothing is touched where there are none and were none."""
-    before = linked_names(item)
+    put_linked_in(item["spec"]["template"], entries, container_of(item, declared))
+
+
+def put_linked_in(template: Object, entries: Collection[Entry], container: Object) -> None:
+    """The same in a pod template, wherever it stands; ``container``: the one of it that gets them."""
+    before = linked_in(template)
     if not entries and not before:
         return
-    container = container_of(item, declared)
     names = {entry["name"] for entry in entries}
     others = [entry for entry in container.get("env") or [] if entry["name"] not in before | names]
     container["env"] = [*others, *entries]
-    metadata = item["spec"]["template"].setdefault("metadata", {})
+    metadata = template.setdefault("metadata", {})
     annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != MARK}
     metadata["annotations"] = {**annotations, **({MARK: ",".join(sorted(names))} if names else {})}

@@ -11,6 +11,8 @@ from fractal_cloud.model.reference import with_references
 from fractal_cloud.model.tags import OURS, RECONCILE_VALUE
 from fractal_cloud.model.wording import FACTS
 from fractal_cloud.offers.kubernetes.any_kind.kind_facts import KindFacts, Schema
+from fractal_cloud.offers.kubernetes.any_kind.linked_pods import OUTPUTS as OF_PODS
+from fractal_cloud.offers.kubernetes.any_kind.linked_pods import may_run_pods, parameters_of
 from fractal_cloud.offers.kubernetes.any_kind.schema import ANYTHING, converted, marked
 from fractal_cloud.offers.kubernetes.any_kind.tables import HOLDS_DATA, IMMUTABLE
 from fractal_cloud.offers.kubernetes.any_kind.tables import OUTPUTS as OF_KINDS
@@ -45,7 +47,7 @@ def facts_of(kind: KindFacts) -> TypeFacts:
         properties["namespace"] = deepcopy(words["namespace"])
     if not kind.is_known:
         own = {"spec": dict(ANYTHING)}
-    properties |= {"name": deepcopy(_NAME), "metadata": _metadata(), **own}
+    properties |= {"name": deepcopy(_NAME), "metadata": _metadata(), **parameters_of(kind, own), **own}
     schema: Schema = {
         "type": "object",
         "properties": properties,
@@ -74,7 +76,8 @@ def outputs_of(kind: KindFacts) -> dict[str, str]:
     """What a type gives to others; fields of its status can be reached by dots."""
     common = {name: what for name, what in OUTPUTS.items() if kind.is_namespaced or name != "namespace"}
     own = {name: what for name, (_, what) in OF_KINDS.get(kind.name.unversioned, {}).items()}
-    return {**common, **own, "status": "what the cluster says of it, field by field"}
+    of_pods = OF_PODS if may_run_pods(kind.name) else {}
+    return {**common, **of_pods, **own, "status": "what the cluster says of it, field by field"}
 
 
 def glass(kind: KindFacts) -> GlassCommands:

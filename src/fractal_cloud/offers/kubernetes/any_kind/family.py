@@ -9,14 +9,17 @@ from typing import Any, Final
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.wording import closest
 from fractal_cloud.offers.family import Declared, Family, TypeSummary
-from fractal_cloud.offers.kubernetes.any_kind import catalogue, order
+from fractal_cloud.offers.kubernetes.any_kind import catalogue, linked_pods, order
 from fractal_cloud.offers.kubernetes.any_kind.discovery import kind_served
 from fractal_cloud.offers.kubernetes.any_kind.facts import FAMILY, facts_of
 from fractal_cloud.offers.kubernetes.any_kind.kind_facts import NEEDED, KindFacts, Schema, TypeName, type_name
 from fractal_cloud.offers.kubernetes.any_kind.offer import AnyKindOffer
 from fractal_cloud.offers.kubernetes.calls import Kubernetes
+from fractal_cloud.offers.kubernetes.service import KubernetesService
+from fractal_cloud.offers.kubernetes.workload import KubernetesWorkload
 from fractal_cloud.offers.offer import AnyOffer, Cloud
 
+_SERVICE: Final = "Service"
 _DEFINITION: Final = "CustomResourceDefinition"
 
 
@@ -93,6 +96,22 @@ class KubernetesKinds(Family):
     def dependencies(self, component: Declared, others: Sequence[Declared]) -> list[str]:
         """What its manifest names, its namespace, and the definition of its kind."""
         return order.dependencies(component, others)
+
+    def links_as(self, component_type: str) -> str:
+        """What describes pods is wired like a workload, and a Service like a Service."""
+        name = type_name(component_type)
+        if name is None:
+            return ""
+        if name.unversioned == _SERVICE:
+            return KubernetesService.type
+        return KubernetesWorkload.type if linked_pods.may_run_pods(name) else ""
+
+    def source_errors(self, component: Declared, others: Sequence[Declared]) -> Iterator[tuple[str, str]]:
+        """Whether it is known where its pods are described."""
+        name = type_name(component.type)
+        kind = self._known(component.type) or (None if name is None else _defined(name, others))
+        if name is not None and linked_pods.may_run_pods(name):
+            yield from linked_pods.errors(component, "" if kind is None else linked_pods.place_of(kind))
 
 
 def defined(name: TypeName, others: Sequence[Declared]) -> KindFacts | None:

@@ -6,7 +6,7 @@ What is drift is decided by the rules, from the marks of the type's schema.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar, Final, Self
@@ -18,7 +18,7 @@ from fractal_cloud.model.sighting import Sighting, UnreadItem
 from fractal_cloud.model.tags import ProtocolTags, stamp
 from fractal_cloud.offers.family import FamilyOffer
 from fractal_cloud.offers.items import parse_each, text_at
-from fractal_cloud.offers.kubernetes.any_kind import secrets
+from fractal_cloud.offers.kubernetes.any_kind import linked_pods, secrets
 from fractal_cloud.offers.kubernetes.any_kind.facts import HIDDEN, facts_of
 from fractal_cloud.offers.kubernetes.any_kind.inside import check_nothing_goes_along
 from fractal_cloud.offers.kubernetes.any_kind.kind_facts import KindFacts
@@ -28,32 +28,35 @@ from fractal_cloud.offers.kubernetes.any_kind.tables import NEVER_SHOWN
 from fractal_cloud.offers.kubernetes.any_kind.tables import OUTPUTS as OF_KINDS
 from fractal_cloud.offers.kubernetes.calls import PAGE, Kubernetes
 from fractal_cloud.offers.kubernetes.claim import KubernetesPersistentVolumeClaimOffer
+from fractal_cloud.offers.kubernetes.containers import LINKED, env_of_links
 from fractal_cloud.offers.kubernetes.kinds import Object
 from fractal_cloud.offers.kubernetes.managers import MANAGED_FIELDS
 from fractal_cloud.offers.kubernetes.objects import ObjectOffer, State, resource_id, shown_of
 from fractal_cloud.offers.kubernetes.patching import difference
 from fractal_cloud.offers.kubernetes.tags import annotations_of, guard, labels_of
-from fractal_cloud.offers.offer import Query, Wanted
+from fractal_cloud.offers.offer import LinkFields, Query, Wanted
 from fractal_cloud.rules.nested.correct import corrected
-from fractal_cloud.rules.nested.path import of_name, written
+from fractal_cloud.rules.nested.path import Path, of_name, root, written
 from fractal_cloud.rules.nested.shape import Shape, shape_of
 
 _CLAIM: Final = "PersistentVolumeClaim"
 _OF_THE_SERVER: Final = ("apiVersion", "kind", "metadata", "status")
-_PLACE: Final = ("cluster", "namespace", "name")
+_NO_FIELDS: Final = ("cluster", "namespace", "name", linked_pods.POD_TEMPLATE, LINKED)
+"""Parameters that are no fields of the object."""
 
 
 class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
     """How the objects of one kind are read and changed."""
 
     kind_facts: ClassVar[KindFacts]
+    pods_at: ClassVar[str]
     record = MANAGED_FIELDS
 
     @classmethod
     def of_kind(cls, kind: KindFacts) -> Self:
         """The offer of a kind."""
         facts: TypeFacts = facts_of(kind)
-        return cls.of(facts, kind_facts=kind, object_kind=kind.object_kind())
+        return cls.of(facts, kind_facts=kind, object_kind=kind.object_kind(), pods_at=linked_pods.place_of(kind))
 
     # --- reading
 
@@ -108,7 +111,7 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         metadata = item["metadata"]
         own = {name: value for name, value in item.items() if name not in _OF_THE_SERVER}
         labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-        missing = dict.fromkeys(name for name in self.said.parameter_schema["properties"] if name not in _PLACE)
+        missing = dict.fromkeys(name for name in self.said.parameter_schema["properties"] if name not in _NO_FIELDS)
         found = {**missing, **own, "metadata": {"labels": labels, "annotations": annotations}}
         return {**found, **secrets.shown(item)} if self._is_secret else found
 
@@ -121,13 +124,23 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
     def as_declared(self, sighting: Sighting, declared: Mapping[str, Any], published: Mapping[str, Any]) -> Sighting:
         """Of labels, annotations and a Secret's values, what is declared alone: nothing else of them goes any further.
 
-        Others write there, too, and kubectl's own annotation repeats a whole Secret.
+        Others write there, too, and kubectl's own annotation repeats a whole Secret. What links brought stands apart.
         """
         del published
         if not sighting.actual:
             return sighting
+        if LINKED in self.said.parameter_schema["properties"]:
+            sighting = linked_pods.as_declared(sighting, declared, self._pods_at(declared))
         actual = secrets.only_declared(sighting.actual, declared) if self._is_secret else sighting.actual
         return replace(sighting, actual={**actual, "metadata": _only_declared(actual, declared)})
+
+    def _pods_at(self, declared: Mapping[str, Any]) -> str:
+        """Where its pods are described; empty where nobody knows."""
+        return str(declared.get(linked_pods.POD_TEMPLATE) or self.pods_at)
+
+    def linked_parameters(self, links: Sequence[LinkFields]) -> Mapping[str, Any]:
+        """What its links published, as environment variables."""
+        return {LINKED: env_of_links(links)}
 
     @property
     def _is_secret(self) -> bool:
@@ -164,7 +177,7 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
             return
         changed = deepcopy(self.still(cloud, sighting))
         self.apply(changed, wanted, drift)
-        applied = self._configuration(changed, drift)
+        applied = self._configuration(changed, wanted, drift)
         cloud.apply(self.object_kind, sighting.name, applied, FIELD_MANAGER, is_rehearsal=True)
 
     def _new_object(self, cloud: Kubernetes, wanted: Wanted[GenericComponent], tags: ProtocolTags) -> Object:
@@ -174,7 +187,7 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         labels = {**(metadata.get("labels") or {}), **labels_of(tags)}
         annotations = {**(metadata.get("annotations") or {}), **annotations_of(tags)}
         kind = self.object_kind
-        return {
+        item: Object = {
             "apiVersion": kind.api_version,
             "kind": kind.kind,
             "metadata": {
@@ -185,21 +198,27 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
             },
             **declared,
         }
+        self._put_linked(item, wanted.component.parameters())
+        return item
+
+    def _put_linked(self, item: Object, declared: Mapping[str, Any]) -> None:
+        linked_pods.put(item, self._pods_at(declared), declared.get(LINKED) or {})
 
     def _declared(self, wanted: Wanted[GenericComponent]) -> dict[str, Any]:
         """The object's fields as they are declared, without nulls; the values of a Secret as the server keeps them."""
         said = as_sent(shape_of(self.said.parameter_schema), wanted.component.parameters())
-        found = {name: value for name, value in said.items() if name not in _PLACE}
+        found = {name: value for name, value in said.items() if name not in _NO_FIELDS}
         return secrets.stored(found) if self._is_secret else found
 
     def apply(self, item: Object, wanted: Wanted[GenericComponent], names: Collection[str]) -> None:
         """Bring the fields at these paths to what is declared, in a copy of the object; nothing else of it."""
         declared = self._declared(wanted)
         schema = self.said.parameter_schema
-        paths = {_stored_name(name) if self._is_secret else name for name in names}
+        paths = {_stored_name(name) if self._is_secret else name for name in names if root(name) != LINKED}
         changed = corrected(item, declared, schema, paths, wanted.ignored)
         item.clear()
         item.update(changed)
+        self._put_linked(item, wanted.component.parameters())  # a list that is one value was replaced whole
 
     def update(
         self, cloud: Kubernetes, sighting: Sighting, wanted: Wanted[GenericComponent], drift: Collection[str]
@@ -222,11 +241,15 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
                 self.object_kind, sighting.name, [*guard(item["metadata"]["uid"], sighting.protocol), *operations]
             )
             return
-        cloud.apply(self.object_kind, sighting.name, self._configuration(changed, drift), FIELD_MANAGER)
+        applied = self._configuration(changed, wanted, drift)
+        cloud.apply(self.object_kind, sighting.name, applied, FIELD_MANAGER)
 
-    def _configuration(self, changed: Object, drift: Collection[str]) -> Object:
+    def _configuration(self, changed: Object, wanted: Wanted[GenericComponent], drift: Collection[str]) -> Object:
         """What an apply says: what differs, and what is ours by an earlier one."""
-        paths = [of_name(_stored_name(name) if self._is_secret else name) for name in drift]
+        own = [name for name in drift if root(name) != LINKED]
+        paths: list[Path] = [of_name(_stored_name(name) if self._is_secret else name) for name in own]
+        if len(own) < len(drift):
+            paths += linked_pods.paths(changed, self._pods_at(wanted.component.parameters()))
         identity = {"apiVersion": self.object_kind.api_version, "kind": self.object_kind.kind}
         return configuration({**changed, **identity}, paths)
 
