@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from fractal_cloud.rules.drift import ComparedType, find_drift, immutable, in_turn, mutable
+from fractal_cloud.rules.nested.compare import Comparison
 from fractal_cloud.rules.nested.comparers import KEYS
+from fractal_cloud.rules.nested.correct import corrected
+from fractal_cloud.rules.nested.path import parsed, written
+from fractal_cloud.rules.nested.shape import shape_of
 from tests.nested.types import COMPARED, FACTS
 
 SAME: list[tuple[str, Any, Any, str]] = [
@@ -428,3 +432,40 @@ def test_the_schema_is_read_once() -> None:
         COMPARED.shape.property("Tree").property("Branches").items
         is COMPARED.shape.property("Tree").property("Branches").items.property("Branches").items
     )
+
+
+def test_entries_of_ours_that_are_not_declared_any_more_differ_where_those_of_others_do_not() -> None:
+    """In lists by their keys, in sets and in maps; what is ignored stays as it is (G15)."""
+    marks = {"others": True}
+    schema = {
+        "type": "object",
+        "properties": {
+            "ports": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"port": {"type": "integer"}, "name": {"type": "string"}}},
+                "x-fractal": {"list": "keyed", "keys": ["port"], **marks},
+            },
+            "names": {"type": "array", "items": {"type": "string"}, "x-fractal": {"list": "set", **marks}},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}, "x-fractal": marks},
+        },
+    }
+    declared = {"ports": [{"port": 1}], "names": ["a"], "labels": {"a": "1"}}
+    actual = {
+        "ports": [{"port": 1}, {"port": 2, "name": "x"}, {"port": 3}],
+        "names": ["a", "b", "c"],
+        "labels": {"a": "1", "b": "2", "c": "3"},
+    }
+    ours = ["ports[port=1]", "ports[port=2]", "labels.b", 'names[""=b]']
+
+    def differing(*ignored: str) -> list[str]:
+        comparison = Comparison([parsed(one) for one in ignored], ours)
+        return [written(one.path) for one in comparison.differences((), shape_of(schema), declared, actual)]
+
+    assert differing() == ["ports[port=2]", "names", "labels.b"]
+    assert differing("ports[port=2]", "labels") == ["names"]
+    changed = corrected(actual, declared, schema, differing(), (), ours)
+    assert changed == {
+        "ports": [{"port": 1}, {"port": 3}],
+        "names": ["a", "c"],
+        "labels": {"a": "1", "c": "3"},
+    }

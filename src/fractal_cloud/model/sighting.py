@@ -55,6 +55,8 @@ class Sighting:
     (``Offer.ids_return``). What ``create`` returns may lack it: some clouds report it only once the resource is listed.
     So two of them distinguish resources only where neither is empty.
     ``is_hidden``: the cloud is making it and shows nothing of it yet, nor its tags: nothing is decided about it (S13).
+    ``ours``: entries of maps and lists, as paths, that the cloud records as set by the agent and by nobody else: one of
+    them that is no longer declared, where its list or map still is, is a difference.
     ``is_open``: the cloud takes changes (and a deletion) also while it is at work on the last ones, or failed at them.
     """
 
@@ -73,6 +75,7 @@ class Sighting:
     is_open: bool = False
     incarnation: str = ""
     moved_to: str = ""
+    ours: frozenset[str] = frozenset()
 
     @property
     def accepts_changes(self) -> bool:

@@ -125,15 +125,20 @@ Drift = dict[str, Difference]
 
 
 def find_drift(
-    compared: ComparedType, declared: Mapping[str, Any], actual: Mapping[str, Any], ignored: Collection[str] = ()
+    compared: ComparedType,
+    declared: Mapping[str, Any],
+    actual: Mapping[str, Any],
+    ignored: Collection[str] = (),
+    ours: Collection[str] = (),
 ) -> Drift:
     """Every declared parameter whose actual value is known and differs, but for those ignored (G15).
 
-    Of a nested type every path at which it differs; ignored are also paths, with all that is below.
+    Of a nested type every path at which it differs; ignored are also paths, with all that is below. ``ours``: entries
+    that were set by us alone, and so are none of others' where they are no longer declared.
     """
     wanted = {**compared.enforced, **declared} if compared.enforced else declared
     if compared.shape is not None:
-        return _nested_drift(compared, compared.shape, wanted, actual, ignored)
+        return _nested_drift(compared, compared.shape, wanted, actual, (ignored, ours))
     drift: Drift = {}
     for name, value in wanted.items():
         if name not in actual or name in ignored or name in compared.never_compared:
@@ -161,11 +166,12 @@ def _nested_drift(
     shape: Shape,
     declared: Mapping[str, Any],
     actual: Mapping[str, Any],
-    ignored: Collection[str],
+    besides: tuple[Collection[str], Collection[str]],
 ) -> Drift:
     drift: Drift = {}
+    ignored, ours = besides
     ignored_paths = tuple(map(of_name, ignored))
-    comparison = Comparison(ignored_paths)
+    comparison = Comparison(ignored_paths, ours)
     for name, value in declared.items():
         if name not in actual or name in compared.never_compared:
             continue

@@ -326,7 +326,7 @@ def _drift(tracked: Tracked, view: View, context: Circumstances) -> Drift:
         return {}
     compared, sighting = context.compared, view.sighting
     of_tags = find_tag_drift(compared, tracked.tags, sighting.tags, tracked.ignored)
-    return find_drift(compared, context.declared, sighting.actual, tracked.ignored) | of_tags
+    return find_drift(compared, context.declared, sighting.actual, tracked.ignored, sighting.ours) | of_tags
 
 
 def _act_on_request(tracked: Tracked, view: View, context: Circumstances, answer: Answer, drift: Drift) -> Judgement:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from fractal_cloud.rules.nested.alternatives import excluded
 from fractal_cloud.rules.nested.comparers import KEYS, OF_TYPES, SAME, Key, plain_key
 from fractal_cloud.rules.nested.matching import by_key, matched
-from fractal_cloud.rules.nested.path import ANY, Element, Path, is_covered, key_text
+from fractal_cloud.rules.nested.path import ANY, Element, Path, element_of_set, entry_name, is_covered, key_text
 from fractal_cloud.rules.nested.shape import DEEPEST, Shape
 
 _MOST_SIGNATURES: Final = 50
@@ -113,10 +113,14 @@ def is_skipped(shape: Shape) -> bool:
 
 
 class Comparison:
-    """Compares values of one type. ``ignored``: paths of what is not compared (G15)."""
+    """Compares values of one type. ``ignored``: paths of what is not compared (G15).
 
-    def __init__(self, ignored: Collection[Path] = ()) -> None:
+    ``ours``: entries that were set by us alone (``Sighting.ours``): they count as declared once, not as others'.
+    """
+
+    def __init__(self, ignored: Collection[Path] = (), ours: Collection[str] = ()) -> None:
         self._ignored = ignored
+        self._ours = ours
         self._pairs_left = _MOST_PAIRS
 
     def differences(self, path: Path, shape: Shape, declared: Any, actual: Any) -> Iterator[Difference]:
@@ -182,11 +186,16 @@ class Comparison:
         self, path: Path, shape: Shape, declared: Mapping[Any, Any], actual: Mapping[Any, Any]
     ) -> Iterator[Difference]:
         yield from self._in_object(path, shape, declared, actual)
-        if shape.has_others:
+        if shape.has_others and not self._ours:
             return
         for name, value in actual.items():
-            if declared.get(name) is None and value is not None and not self.is_ignored((*path, str(name))):
-                yield Difference((*path, str(name)), None, value)
+            place = (*path, str(name))
+            if declared.get(name) is None and value is not None and self._is_to_go(place, shape):
+                yield Difference(place, None, value)
+
+    def _is_to_go(self, place: Path, shape: Shape) -> bool:
+        """Whether an entry that is not declared is a difference: others' entries are not, and ours are."""
+        return (not shape.has_others or entry_name(place) in self._ours) and not self.is_ignored(place)
 
     def _in_list(
         self, path: Path, shape: Shape, ours: list[Any], theirs: list[Any], whole: Difference
@@ -207,10 +216,10 @@ class Comparison:
                 yield from self.differences(place, shape.items, rest, theirs[element])
             elif not self.is_ignored(place):
                 yield Difference(place, value, None)
-        if shape.has_others:
+        if shape.has_others and not self._ours:
             return
         for element, value in theirs.items():
-            if element not in ours and not self.is_ignored((*path, element)):
+            if element not in ours and self._is_to_go((*path, element), shape):
                 yield Difference((*path, element), None, value)
 
     def _is_list_different(self, path: Path, shape: Shape, ours: list[Any], theirs: list[Any]) -> bool:
@@ -220,7 +229,14 @@ class Comparison:
                 self.differs(below, shape.items, one, other) for one, other in zip(ours, theirs, strict=True)
             )
         found = self.match(path, shape, ours, theirs)
-        return bool(found.only_declared) or (bool(found.only_actual) and not shape.has_others)
+        if found.only_declared:
+            return True
+        return any(not shape.has_others or self.is_stale(path, theirs[at]) for at in found.only_actual)
+
+    def is_stale(self, path: Path, value: Any) -> bool:
+        """Whether an element of a set is one that only we set, though it is not declared (any more)."""
+        element = element_of_set(value) if self._ours else None
+        return element is not None and entry_name((*path, element)) in self._ours
 
     # --- elements of lists in which the order says nothing
 

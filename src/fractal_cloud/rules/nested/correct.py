@@ -24,12 +24,14 @@ def corrected(
     schema: Mapping[str, Any],
     paths: Iterable[str],
     ignored: Collection[str] = (),
+    ours: Collection[str] = (),
 ) -> dict[str, Any]:
     """The actual value with these paths, as a drift names them, brought to their declared values.
 
-    Neither argument is changed. ``ignored``: paths in which a declared value is never written (G15).
+    Neither argument is changed. ``ignored``: paths in which a declared value is never written (G15). ``ours``: entries
+    that were set by us alone, and go where they are no longer declared.
     """
-    correction = _Correction([of_name(name) for name in ignored])
+    correction = _Correction([of_name(name) for name in ignored], ours)
     found: Any = dict(actual)
     shape = shape_of(schema)
     for name in sorted(set(paths)):
@@ -38,8 +40,8 @@ def corrected(
 
 
 class _Correction:
-    def __init__(self, ignored: Collection[Path]) -> None:
-        self._comparison = Comparison(ignored)
+    def __init__(self, ignored: Collection[Path], ours: Collection[str]) -> None:
+        self._comparison = Comparison(ignored, ours)
 
     def along(self, above: Path, path: Path, shape: Shape, declared: Any, actual: Any) -> Any:
         """A value in which what a path leads to is brought to its declared value; None: it is removed."""
@@ -187,7 +189,7 @@ class _Correction:
                 step: Step = element_of(shape, one) or ANY if shape.order == "keyed" else ANY
                 mine = with_keys(shape, ours[partners[at]]) if shape.order == "keyed" else ours[partners[at]]
                 kept.append(self._kept((*path, step), shape.items, mine, one))
-            elif shape.has_others:
+            elif shape.has_others and not (shape.order == "set" and self._comparison.is_stale(path, one)):
                 kept.append(one)
         used = set(partners.values())
         return [*kept, *(ours[at] for at in found.only_declared if at not in used)]

@@ -52,6 +52,17 @@ def written(path: Path) -> str:
     return "".join(parts)
 
 
+def entry_name(path: Path) -> str:
+    """The path of an entry or an element as text that is the same in whatever order its keys are said."""
+    return written(tuple(Element(tuple(sorted(one.keys))) if isinstance(one, Element) else one for one in path))
+
+
+def element_of_set(value: object) -> Element | None:
+    """A single value as the element of a set that it is; None where it is none."""
+    text = key_text(value)
+    return None if text is None else Element((("", text),))
+
+
 def _written(step: Step) -> str:
     if step is ANY:
         return "*"

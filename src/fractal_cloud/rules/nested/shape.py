@@ -160,53 +160,26 @@ def along(shape: Shape, path: Path) -> Iterator[Shape]:
 
 def marked(shape: Shape, fits: Callable[[Shape], bool]) -> Iterator[Path]:
     """The paths of all places that fit, with ``ANY`` for elements and entries; nothing that lies in such a place."""
-    yield from _marked(shape, fits, (), frozenset(), _leading_to(shape, fits))
+    yield from _marked(shape, fits, (), frozenset())
 
 
-def _leading_to(shape: Shape, fits: Callable[[Shape], bool]) -> frozenset[int]:
-    """The shapes below which something fits. A schema that contains itself has few shapes, and paths without number."""
-    above: dict[int, list[int]] = {id(shape): []}
-    waiting, found = [shape], []
-    while waiting:
-        one = waiting.pop()
-        if one is not shape and fits(one):
-            found.append(id(one))
-        for _, child in _children(one):
-            if id(child) not in above:
-                waiting.append(child)
-            above.setdefault(id(child), []).append(id(one))
-    leading: set[int] = set()
-    while found:
-        one_id = found.pop()
-        if one_id not in leading:
-            leading.add(one_id)
-            found += above[one_id]
-    return frozenset(leading)
-
-
-def _children(shape: Shape) -> Iterator[tuple[Step, Shape]]:
-    match shape.kind:
-        case "object":
-            yield from shape.properties()
-        case "map":
-            yield ANY, shape.entry
-        case "list":
-            yield ANY, shape.items
-        case "value":
-            pass
-
-
-def _marked(
-    shape: Shape, fits: Callable[[Shape], bool], path: Path, above: frozenset[int], leading: frozenset[int]
-) -> Iterator[Path]:
+def _marked(shape: Shape, fits: Callable[[Shape], bool], path: Path, above: frozenset[int]) -> Iterator[Path]:
     if path and fits(shape):
         yield path
         return
-    if id(shape) not in leading or shape.meant in above or len(path) >= DEEPEST:  # a schema that contains itself
+    if shape.meant in above or len(path) >= DEEPEST:  # a schema that contains itself
         return
     above = above | {shape.meant}
-    for step, child in _children(shape):
-        yield from _marked(child, fits, (*path, step), above, leading)
+    match shape.kind:
+        case "object":
+            for name, child in shape.properties():
+                yield from _marked(child, fits, (*path, name), above)
+        case "map":
+            yield from _marked(shape.entry, fits, (*path, ANY), above)
+        case "list":
+            yield from _marked(shape.items, fits, (*path, ANY), above)
+        case "value":
+            pass
 
 
 def branches(node: Any, root: Json, into: Sequence[str] = _COMBINED) -> Iterator[Json]:

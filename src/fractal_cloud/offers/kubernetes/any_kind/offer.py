@@ -6,7 +6,7 @@ What is drift is decided by the rules, from the marks of the type's schema.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar, Final, Self
@@ -22,7 +22,12 @@ from fractal_cloud.offers.kubernetes.any_kind import linked_pods, secrets
 from fractal_cloud.offers.kubernetes.any_kind.facts import HIDDEN, facts_of
 from fractal_cloud.offers.kubernetes.any_kind.inside import check_nothing_goes_along
 from fractal_cloud.offers.kubernetes.any_kind.kind_facts import KindFacts
-from fractal_cloud.offers.kubernetes.any_kind.owned_fields import FIELD_MANAGER, configuration, is_applied_elsewhere
+from fractal_cloud.offers.kubernetes.any_kind.owned_fields import (
+    FIELD_MANAGER,
+    configuration,
+    is_applied_elsewhere,
+    set_alone,
+)
 from fractal_cloud.offers.kubernetes.any_kind.status import state_of
 from fractal_cloud.offers.kubernetes.any_kind.tables import NEVER_SHOWN
 from fractal_cloud.offers.kubernetes.any_kind.tables import OUTPUTS as OF_KINDS
@@ -36,8 +41,8 @@ from fractal_cloud.offers.kubernetes.patching import difference
 from fractal_cloud.offers.kubernetes.tags import annotations_of, guard, labels_of
 from fractal_cloud.offers.offer import LinkFields, Query, Wanted
 from fractal_cloud.rules.nested.correct import corrected
-from fractal_cloud.rules.nested.path import Path, of_name, root, written
-from fractal_cloud.rules.nested.shape import Shape, shape_of
+from fractal_cloud.rules.nested.path import Path, entry_name, of_name, root, value_at, written
+from fractal_cloud.rules.nested.shape import Shape, along, shape_of
 
 _CLAIM: Final = "PersistentVolumeClaim"
 _OF_THE_SERVER: Final = ("apiVersion", "kind", "metadata", "status")
@@ -119,7 +124,7 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         """What an object shows; its labels and annotations stand in its ``metadata``, as people declare them."""
         seen = super().sighting(cloud, item, beside)
         own = {name: value for name, value in seen.actual.items() if name not in ("labels", "annotations")}
-        return replace(seen, actual=own)
+        return replace(seen, actual=own, ours=set_alone(item))
 
     def as_declared(self, sighting: Sighting, declared: Mapping[str, Any], published: Mapping[str, Any]) -> Sighting:
         """Of labels, annotations and a Secret's values, what is declared alone: nothing else of them goes any further.
@@ -132,7 +137,7 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         if LINKED in self.said.parameter_schema["properties"]:
             sighting = linked_pods.as_declared(sighting, declared, self._pods_at(declared))
         actual = secrets.only_declared(sighting.actual, declared) if self._is_secret else sighting.actual
-        return replace(sighting, actual={**actual, "metadata": _only_declared(actual, declared)})
+        return replace(sighting, actual={**actual, "metadata": _only_declared(actual, declared, sighting.ours)})
 
     def _pods_at(self, declared: Mapping[str, Any]) -> str:
         """Where its pods are described; empty where nobody knows."""
@@ -215,7 +220,9 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         declared = self._declared(wanted)
         schema = self.said.parameter_schema
         paths = {_stored_name(name) if self._is_secret else name for name in names if root(name) != LINKED}
-        changed = corrected(item, declared, schema, paths, wanted.ignored)
+        ours = set_alone(item)
+        left = {one for one in _gone(declared, paths) if _is_of_others(shape_of(schema), of_name(one), ours)}
+        changed = corrected(item, declared, schema, paths - left, wanted.ignored, ours)
         item.clear()
         item.update(changed)
         self._put_linked(item, wanted.component.parameters())  # a list that is one value was replaced whole
@@ -236,7 +243,9 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         operations = difference(item, changed)
         if not operations:
             return
-        if is_applied_elsewhere(item) or any(_removes(item, operation) for operation in operations):
+        is_removal = bool(_gone(self._declared(wanted), (name for name in drift if root(name) != LINKED)))
+        removes = is_removal or any(_removes(item, operation) for operation in operations)
+        if removes or is_applied_elsewhere(item):
             cloud.patch(
                 self.object_kind, sighting.name, [*guard(item["metadata"]["uid"], sighting.protocol), *operations]
             )
@@ -261,11 +270,16 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
         check_nothing_goes_along(cloud, name, sighting)
 
 
-def _only_declared(actual: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Labels and annotations that are declared."""
+def _only_declared(actual: Mapping[str, Any], declared: Mapping[str, Any], ours: Collection[str]) -> dict[str, Any]:
+    """Labels and annotations that are declared, and those of ours that were taken out beside such ones."""
     there, wanted = actual.get("metadata") or {}, declared.get("metadata") or {}
     return {
-        carrier: {key: text for key, text in values.items() if key in (wanted.get(carrier) or {})}
+        carrier: {
+            key: text
+            for key, text in values.items()
+            if key in (wanted.get(carrier) or {})
+            or (carrier in wanted and entry_name(("metadata", carrier, key)) in ours)
+        }
         for carrier, values in there.items()
     }
 
@@ -295,6 +309,17 @@ def _stored_name(path: str) -> str:
     return written(("data", *rest))
 
 
+def _gone(declared: Mapping[str, Any], names: Iterable[str]) -> set[str]:
+    """Those of these names of drift under which nothing is declared (any more)."""
+    return {name for name in names if value_at(declared, name) is None}
+
+
+def _is_of_others(shape: Shape, path: Path, ours: Collection[str]) -> bool:
+    """Whether a place is an entry among others', in which somebody else has a part by now: it is left to them."""
+    above = [shape, *along(shape, path[:-1])][-1]
+    return above.has_others and entry_name(path) not in ours
+
+
 def _removes(item: Object, operation: Mapping[str, Any]) -> bool:
     """Whether an operation removes something, also from within a value that it replaces."""
     if operation["op"] == "remove":
@@ -309,7 +334,9 @@ def _removes(item: Object, operation: Mapping[str, Any]) -> bool:
 
 
 def _loses(before: Any, after: Any) -> bool:
-    """Whether entries of maps are missing afterwards; ordered lists go as a whole."""
+    """Whether entries of maps or elements of lists are missing afterwards."""
     if isinstance(before, dict) and isinstance(after, dict):
         return any(key not in after or _loses(one, after[key]) for key, one in before.items())
+    if isinstance(before, list) and isinstance(after, list):
+        return len(after) < len(before)
     return isinstance(before, dict) != isinstance(after, dict)

@@ -1,23 +1,26 @@
-"""Which fields of an object are ours by server-side apply, and what must be applied so that nothing else changes. Pure.
+"""Which fields of an object are ours by what the server records, and what must be applied so that nothing else changes.
 
 A server takes away what a manager applied before and no longer names. So whoever corrects one field says again
-everything that is ours already, as it was just read; the declaration is not asked for it (G15).
+everything that is ours already, as it was just read; the declaration is not asked for it (G15). Pure.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fractal_cloud.offers.kubernetes.kinds import Object
-from fractal_cloud.rules.nested.path import Element, Path, key_text
+from fractal_cloud.offers.kubernetes.tags import WRITTEN_BY_THE_CLUSTER
+from fractal_cloud.rules.nested.path import Element, Path, element_of_set, entry_name, key_text
 
 FIELD_MANAGER: Final = "fractal-cloud"
 Tree = dict[str, Any]
 """Fields as ``fieldsV1`` writes them; one without inner fields is meant whole."""
 _ITSELF: Final = "."
 _IDENTITY: Final = ("apiVersion", "kind")
+_MAPS: Final = ("labels", "annotations")
+_NOT_OURS: Final = (("metadata", "labels"), ("metadata", "finalizers"), ("metadata", "ownerReferences"))
 
 
 def applied_fields(item: Object) -> Tree:
@@ -42,6 +45,48 @@ def is_applied_elsewhere(item: Object) -> bool:
         and entry.get("apiVersion") != item["apiVersion"]
         for entry in item["metadata"].get("managedFields") or []
     )
+
+
+def set_alone(item: Object) -> frozenset[str]:
+    """The elements of lists, and the entries of labels and annotations, that we set and that nobody else has a part in.
+
+    Labels of the object itself are left out: the user's tags stand among them, and a key taken out of these stays (T1).
+    """
+    mine: list[Tree] = []
+    others: list[Tree] = []
+    for entry in item["metadata"].get("managedFields") or []:
+        if entry.get("subresource"):
+            continue
+        is_ours = entry.get("manager") == FIELD_MANAGER
+        if entry.get("apiVersion") == item["apiVersion"]:
+            (mine if is_ours else others).append(entry.get("fieldsV1") or {})
+        elif not is_ours:
+            return frozenset()  # what somebody has a part in may have other names in another version
+    return frozenset(entry_name(path) for path in _alone(mine, others, ()) if path[:2] not in _NOT_OURS)
+
+
+def _alone(mine: Sequence[Tree], others: Sequence[Tree], path: Path, *, in_map: bool = False) -> Iterator[Path]:
+    if not all(others):
+        return  # somebody has all of it, as one value
+    for key in sorted({key for tree in mine for key in tree} - {_ITSELF}):
+        kind, _, text = key.partition(":")
+        ours, theirs = ([tree[key] for tree in trees if key in tree] for trees in (mine, others))
+        step = _step(kind, text)
+        if step is None or (not path and text == "status"):
+            continue
+        here = (*path, step)
+        if (in_map or kind in "kv") and not theirs and text not in WRITTEN_BY_THE_CLUSTER:
+            yield here
+        yield from _alone(ours, theirs, here, in_map=kind == "f" and text in _MAPS)
+
+
+def _step(kind: str, text: str) -> str | Element | None:
+    if kind == "f":
+        return text
+    named = json.loads(text)
+    if kind == "v":
+        return element_of_set(named)
+    return Element(tuple((name, key_text(value) or "") for name, value in sorted(named.items())))
 
 
 def configuration(item: Object, paths: Iterable[Path]) -> Object:
