@@ -1,4 +1,4 @@
-"""Links from and to kinds by their own names: whatever describes pods is wired like a workload, Services as Services."""
+"""Links from and to kinds by their own names: what describes pods is wired like a workload, Services as Services."""
 
 from __future__ import annotations
 
