@@ -91,6 +91,11 @@ class Family(ABC):
         del component_type
         return ""
 
+    def warnings(self, components: Sequence[Declared]) -> Iterable[str]:
+        """What a deploy of these components says, because it is allowed and hardly meant (C10)."""
+        del components
+        return ()
+
     def source_errors(self, component: Declared, others: Sequence[Declared]) -> Iterable[tuple[str, str]]:
         """What keeps a component from being the source of links, by parameter."""
         del component, others

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Self
 
 from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.offers.family import Declared, Family
 from fractal_cloud.offers.registry import Registry, installed
 
@@ -101,6 +102,12 @@ class Catalog(Mapping[str, TypeFacts]):
     def family_of(self, component_type: object) -> Family | None:
         """The family whose form a type's name has, where neither a class nor an agent's package says what it is."""
         return self.installed.family_of(component_type)
+
+
+def family_warnings(declaration: LiveSystemDeclaration, catalog: Catalog) -> list[str]:
+    """What families say of a declaration as a whole (C10)."""
+    declared = [Declared(one.id, one.type, one.parameters) for one in declaration.components]
+    return [text for family in catalog.installed.families() for text in family.warnings(declared)]
 
 
 def family_of(catalog: Mapping[str, TypeFacts], component_type: str) -> Family | None:

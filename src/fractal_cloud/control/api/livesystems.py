@@ -29,6 +29,7 @@ from fractal_cloud.control.store.listing import Order, Place
 from fractal_cloud.control.store.livesystems import Deploy
 from fractal_cloud.control.store.records import records_of
 from fractal_cloud.model.errors import DeclarationError, InputError
+from fractal_cloud.offers.installed_types import family_warnings
 from fractal_cloud.offers.link_validation import LinkChecks
 from fractal_cloud.offers.reference_validation import clear_secrets
 
@@ -97,6 +98,7 @@ def _deploy(
                 *surprises(tx, declaration.id, records_of(tx, declaration.id), catalog),
                 *LinkChecks(catalog).warnings(declaration),
                 *clear_secrets(declaration, catalog),
+                *family_warnings(declaration, catalog),
             ]
     except DeclarationError as error:
         with store.write() as tx:

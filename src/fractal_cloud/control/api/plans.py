@@ -21,6 +21,7 @@ from fractal_cloud.control.store.plans import Asked
 from fractal_cloud.control.store.records import Json
 from fractal_cloud.control.store.signals import plan_topic
 from fractal_cloud.model.errors import DeclarationError
+from fractal_cloud.offers.installed_types import family_warnings
 from fractal_cloud.offers.link_validation import LinkChecks
 from fractal_cloud.offers.reference_validation import clear_secrets
 
@@ -75,6 +76,7 @@ def _ask(store: Store, who: Principal, live_system_id: str, document: object) ->
             *surprises(tx, declaration.id, asked.rows, catalog),
             *links.warnings(declaration),
             *clear_secrets(declaration, catalog),
+            *family_warnings(declaration, catalog),
         ]
         return asked
 

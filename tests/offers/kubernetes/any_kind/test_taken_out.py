@@ -1,4 +1,4 @@
-"""Elements of lists and entries of maps that are taken out of a declaration go, where they are ours alone (S12, S27)."""
+"""What is taken out of a declared list or map of a kind by its own name goes, where it is ours alone."""
 
 from __future__ import annotations
 
@@ -53,12 +53,18 @@ def pod(world: KubernetesWorld) -> tuple[list[str], dict[str, str]]:
 
 def plan(world: KubernetesWorld, *components: dict[str, Any]) -> dict[str, set[str]]:
     """What a deploy of these would change, by component."""
+    return {one["componentId"]: set(one["changes"] or {}) for one in planned(world, *components)["components"]}
+
+
+def planned(world: KubernetesWorld, *components: dict[str, Any]) -> dict[str, Any]:
+    """The plan of a deploy of these."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         body = {"id": "ls-a", "components": list(components)}
         asked = pool.submit(world.api.post, "/livesystems/ls-a/plan", json=body)
         while not asked.done():
             world.agent.run_once()
-    return {one["componentId"]: set(one["changes"] or {}) for one in asked.result().json()["components"]}
+    found: dict[str, Any] = asked.result().json()
+    return found
 
 
 @pytest.mark.rule("S12", "C6", "C7", "S20")

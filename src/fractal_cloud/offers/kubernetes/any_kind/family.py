@@ -9,7 +9,7 @@ from typing import Any, Final
 from fractal_cloud.model.catalog import TypeFacts
 from fractal_cloud.model.wording import closest
 from fractal_cloud.offers.family import Declared, Family, TypeSummary
-from fractal_cloud.offers.kubernetes.any_kind import catalogue, linked_pods, order
+from fractal_cloud.offers.kubernetes.any_kind import catalogue, linked_pods, order, selectors
 from fractal_cloud.offers.kubernetes.any_kind.discovery import kind_served
 from fractal_cloud.offers.kubernetes.any_kind.facts import FAMILY, facts_of
 from fractal_cloud.offers.kubernetes.any_kind.kind_facts import NEEDED, KindFacts, Schema, TypeName, type_name
@@ -105,6 +105,10 @@ class KubernetesKinds(Family):
         if name.unversioned == _SERVICE:
             return KubernetesService.type
         return KubernetesWorkload.type if linked_pods.may_run_pods(name) else ""
+
+    def warnings(self, components: Sequence[Declared]) -> Iterator[str]:
+        """Selectors that match no pods of what is declared beside them, also of the types with classes."""
+        return selectors.warnings(components)
 
     def source_errors(self, component: Declared, others: Sequence[Declared]) -> Iterator[tuple[str, str]]:
         """Whether it is known where its pods are described."""
