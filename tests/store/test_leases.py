@@ -8,6 +8,7 @@ import pytest
 
 from fractal_cloud.control.store import agents, scopes
 from fractal_cloud.control.store.errors import Forbidden, LeaseLost, NotFound
+from fractal_cloud.control.store.outside import Needs, Source
 from fractal_cloud.model.observed import Intent
 from fractal_cloud.model.status import Status
 from tests.store.playing import CATALOG, EVERYWHERE, World, box, component, net, sub
@@ -227,13 +228,15 @@ def test_nobody_speaks_for_an_agent_with_another_token(world: World) -> None:
     agent.register(token=another.token_id)
 
 
-@pytest.mark.rule("L4")
-def test_work_carries_what_is_published_in_other_scopes(world: World) -> None:
-    dependent = net(dependencies=["thing"], links=[{"target": "thing"}])
+@pytest.mark.rule("L4", "A1")
+def test_work_carries_of_what_is_published_in_other_scopes_only_what_is_referred_to(world: World) -> None:
+    dependent = net(
+        dependencies=["thing"], links=[{"target": "thing"}], parameters={"size": {"$output": "thing.address"}}
+    )
     world.deploy("ls-a", dependent, box(dependencies=["net"]), component("thing", "Other.Thing", {}))
     agent, other = world.agent("a1"), world.agent("a2", providers=("other",))
     other.claim()
-    published = {"address": "x", "linkedCredentials.net.user": "not for everybody"}
+    published = {"address": "x", "other": "not referred to", "linkedCredentials.net.user": "not for everybody"}
     other.report(other.says("ls-a", "thing", output_fields=published))
     works = {lease.scope: lease.work for lease in agent.claim().leases}
     north, everywhere = works[NORTH], works[GLOBAL]
@@ -241,6 +244,36 @@ def test_work_carries_what_is_published_in_other_scopes(world: World) -> None:
     assert everywhere is not None
     assert [(o.component_id, o.output_fields) for o in north.outside] == [("thing", {"address": "x"})]
     assert [(o.component_id, o.status) for o in everywhere.outside] == [("net", Status.INSTANTIATING)]
+
+
+@pytest.mark.rule("A1")
+def test_fields_are_referred_to_in_texts_by_parameters_and_by_all_components_of_the_scope(world: World) -> None:
+    """Also where only one of them changed: what the others refer to is not lost."""
+    first = net("first", dependencies=["thing"], parameters={"size": {"$output": "thing.deep.one"}})
+    second = net("second", dependencies=["thing"], parameters={"size": "a ${thing.text} b"})
+    inside = box(dependencies=["first"], parameters={"size": {"$output": "first.netId"}})
+    given = {"first": first, "second": second, "box": inside}
+    fields = {"address": "x", "deep": {"one": 1, "two": 2}, "text": "y"}
+
+    def deploy() -> None:
+        world.deploy("ls-a", *given.values(), component("thing", "Other.Thing", {}))
+
+    deploy()
+    agent, other = world.agent("a1"), world.agent("a2", providers=("other",))
+    other.claim()
+    other.report(other.says("ls-a", "thing", output_fields=fields))
+    works = {lease.scope: lease.work for lease in agent.claim().leases}
+    expected = [{"deep": {"one": 1, "two": 2}, "text": "y"}]
+    assert [one.output_fields for one in works[NORTH].outside] == expected  # type: ignore[union-attr]
+    agent.report(agent.says("ls-a", "first", output_fields={"netId": "net-1", "address": "z"}))
+    given["first"] = net("first", dependencies=["thing"], parameters={"size": {"$output": "thing.deep.two"}})
+    deploy()
+    works = {lease.scope: lease.work for lease in agent.claim().leases}
+    assert [one.output_fields for one in works[NORTH].outside] == expected  # type: ignore[union-attr]
+    assert [one.output_fields for one in works[GLOBAL].outside] == [{"netId": "net-1"}]  # type: ignore[union-attr]
+    with world.store.read() as tx:
+        needs = Needs(tx, [Source("ls-a", "Test.Sub", {"net": "first"})])
+    assert needs.of("ls-a", "first", {"netId": "net-1", "address": "z"}) == {"netId": "net-1"}, "the type says which"
 
 
 @pytest.mark.rule("L11")

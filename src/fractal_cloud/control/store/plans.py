@@ -14,6 +14,7 @@ from fractal_cloud.control.store.agents import Agent, all_agents, realms
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.declaration_merge import Merge, Target, merge
 from fractal_cloud.control.store.errors import Refused
+from fractal_cloud.control.store.outside import Needs, Source
 from fractal_cloud.control.store.placement import foreign_message, recall_overrides
 from fractal_cloud.control.store.realm_bindings import Name
 from fractal_cloud.control.store.realm_bindings import others as all_others
@@ -22,7 +23,6 @@ from fractal_cloud.model.declaration import LiveSystemDeclaration
 from fractal_cloud.model.errors import DeclarationError
 from fractal_cloud.model.host import host_of
 from fractal_cloud.model.identity import Scope
-from fractal_cloud.model.link import own_outputs
 from fractal_cloud.model.wire import PlannedAction, PlannedLink, PlannedLinkAction
 from fractal_cloud.rules.identify import DeclaredIdentity
 from fractal_cloud.rules.link_plan import plan_links
@@ -180,7 +180,7 @@ def _tasks(tx: Tx, asked: Asked, header: work.Header) -> list[Json]:
             for row in rows
         ]
         scope_work["outside"] = [o for o in scope_work["outside"] if o["liveSystemId"] != asked.live_system_id]
-        scope_work["outside"] += _outside(key, rows, by_id)
+        scope_work["outside"] += _outside(tx, key, rows, by_id)
         tasks.append({"id": new_id(), "work": scope_work, "uids": [row.uid for row in rows]})
     return tasks
 
@@ -197,8 +197,10 @@ def _held_by(rows: Sequence[ComponentRecord]) -> dict[str, list[str]]:
     return found
 
 
-def _outside(key: str, rows: Sequence[ComponentRecord], by_id: Mapping[str, ComponentRecord]) -> list[Json]:
+def _outside(tx: Tx, key: str, rows: Sequence[ComponentRecord], by_id: Mapping[str, ComponentRecord]) -> list[Json]:
     found = {}
+    sources = [Source(row.live_system_id, row.type, row.declaration.get("parameters", {})) for row in rows]
+    needs = Needs(tx, sources)
     for row in rows:
         for target, kind in row.references():
             other = by_id.get(target)
@@ -207,7 +209,7 @@ def _outside(key: str, rows: Sequence[ComponentRecord], by_id: Mapping[str, Comp
                     "liveSystemId": other.live_system_id,
                     "componentId": other.component_id,
                     "status": other.status,
-                    "outputFields": own_outputs(other.output_fields),
+                    "outputFields": needs.of(other.live_system_id, target, other.output_fields),
                     "moved": not other.is_where_declared,
                 }
     return list(found.values())

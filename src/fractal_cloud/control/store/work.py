@@ -17,10 +17,10 @@ from fractal_cloud.control.store import hosts, links
 from fractal_cloud.control.store.database import Tx
 from fractal_cloud.control.store.driver import chunks
 from fractal_cloud.control.store.links import Links
+from fractal_cloud.control.store.outside import Needs, Source
 from fractal_cloud.control.store.records import ComponentRecord, Json, select_records, to_record
 from fractal_cloud.control.store.schema import components, departures, journal, live_systems, refers, resources
 from fractal_cloud.model.host import host_of
-from fractal_cloud.model.link import own_outputs
 from fractal_cloud.model.observed import to_wire
 
 _UNLINKED = Links()
@@ -196,16 +196,44 @@ def _outside(tx: Tx, keys: Iterable[str], since: int | None = None) -> dict[str,
         )
         if since is not None:
             query = query.where(components.c.work_version > since)
-        for row in tx.connection.execute(query):
+        rows = list(tx.connection.execute(query))
+        needs = _needs(tx, rows)
+        for row in rows:
             found[row.here][row.live_system_id, row.component_id] = {
                 "liveSystemId": row.live_system_id,
                 "componentId": row.component_id,
                 "status": row.status,
-                "outputFields": own_outputs(row.output_fields),
+                "outputFields": needs[row.here].of(row.live_system_id, row.component_id, row.output_fields),
                 "neverCreated": row.resource_id is None and row.intent is None,
                 "moved": any(getattr(row, a) != getattr(row, b) for a, b in zip(_STANDS, _DECLARED, strict=True)),
             }
     return {key: list(outside.values()) for key, outside in found.items()}
+
+
+def _needs(tx: Tx, rows: Iterable[Any]) -> dict[str, Needs]:
+    """Which fields of these components their scopes need: all that refer to them there are asked, changed or not."""
+    targets: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        targets[row.here].add(row.component_id)
+    found: dict[str, Needs] = {}
+    for here, names in targets.items():
+        sources: dict[str, Source] = {}
+        for some in chunks(sorted(names)):
+            query = (
+                select(components.c.uid, components.c.live_system_id, components.c.type, components.c.declaration)
+                .join(
+                    refers,
+                    and_(
+                        refers.c.live_system_id == components.c.live_system_id,
+                        refers.c.source == components.c.component_id,
+                    ),
+                )
+                .where(refers.c.kind == "dependency", components.c.scope_key == here, refers.c.target.in_(some))
+            )
+            for one in tx.connection.execute(query):
+                sources[one.uid] = Source(one.live_system_id, one.type, one.declaration.get("parameters", {}))
+        found[here] = Needs(tx, list(sources.values()))
+    return found
 
 
 def _beside(tx: Tx, keys: Iterable[str], linked: Mapping[str, Links]) -> _Beside:
