@@ -13,7 +13,9 @@ from fractal_cloud.cli.conversion.objects import convert
 from fractal_cloud.cli.conversion.reading import read
 from fractal_cloud.cli.conversion.writing import to_yaml
 from fractal_cloud.cli.yaml_loader import Loader
+from fractal_cloud.offers.family import Declared
 from fractal_cloud.offers.kubernetes.any_kind.kind_facts import type_name
+from fractal_cloud.offers.kubernetes.any_kind.selectors import warnings
 from fractal_sandbox import Sandbox
 from tests.offers.kubernetes.server import minor_version
 from tests.offers.kubernetes.worlds import KubernetesWorld, kubernetes_world
@@ -23,6 +25,17 @@ Json = dict[str, Any]
 MANIFESTS: Final = Path(__file__).parents[3] / "examples" / "shop-on-kubernetes" / "manifests"
 SECRETS: Final = ("shop-payment-provider-api-key", "shop-payment-provider-webhook-secret")
 PLURALS: Final = {"NetworkPolicy": "networkpolicies", "Ingress": "ingresses"}
+
+
+def _looser() -> Json:
+    """The definition of the shop's own kind, with a lower bound."""
+    (definition, _) = yaml.safe_load_all((MANIFESTS / "02-monitor.yaml").read_text())
+    (version,) = definition["spec"]["versions"]
+    fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    fields["everySeconds"]["minimum"] = 1
+    return {"spec": {"versions": [version]}}
+
+
 EDITS: Final[dict[str, tuple[str, Json]]] = {
     "v1/Namespace": ("shop", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}),
     "v1/ConfigMap": ("settings", {"data": {"LOG_LEVEL": "debug"}}),
@@ -33,6 +46,7 @@ EDITS: Final[dict[str, tuple[str, Json]]] = {
     "networking.k8s.io/v1/NetworkPolicy": ("payment", {"spec": {"ingress": []}}),
     "networking.k8s.io/v1/Ingress": ("storefront", {"spec": {"rules": []}}),
     "autoscaling/v2/HorizontalPodAutoscaler": ("storefront", {"spec": {"maxReplicas": 50}}),
+    "apiextensions.k8s.io/v1/CustomResourceDefinition": ("servicechecks.monitoring.shop.example", _looser()),
     "monitoring.shop.example/v1/ServiceCheck": ("storefront", {"spec": {"everySeconds": 5}}),
 }
 """One object of each kind, and what somebody does to it by hand."""
@@ -63,10 +77,22 @@ def world(session_sandbox: Sandbox, tmp_path: Path) -> Iterator[KubernetesWorld]
         yield made
 
 
+@pytest.mark.rule("C10")
+def test_all_selectors_of_the_shop_match_and_one_that_does_not_is_warned_about() -> None:
+    """The labels that its policies and services ask for are those of its pods; a typing error would cut them off."""
+    declared = [Declared(one["id"], one["type"], one["parameters"]) for one in shop()["components"]]
+    assert list(warnings(declared)) == []
+    odd = str(shop()).replace("{'app': 'checkout'}", "{'app': 'checkuot'}", 1)
+    wrong = [Declared(one["id"], one["type"], one["parameters"]) for one in yaml.safe_load(odd)["components"]]
+    (warning,) = warnings(wrong)
+    assert "app=checkuot, which no workload declared in namespace 'shop' has: their pods have app=adverts" in warning
+
+
 @pytest.mark.rule("G1", "G3", "G7", "G8", "O10", "S20")
 def test_the_shop_is_converted_deployed_taken_over_handed_back_and_deleted_to_nothing(world: KubernetesWorld) -> None:
     components: list[Json] = shop()["components"]
     assert len(components) == 56
+    assert {one["type"] for one in components} == set(EDITS), "the glass of every kind is broken below"
     world.deploy("shop", *components)
     world.settle(30)
     statuses = {one["id"]: world.component("shop", one["id"]) for one in components}
