@@ -113,7 +113,7 @@ class KubernetesKinds(Family):
     def source_errors(self, component: Declared, others: Sequence[Declared]) -> Iterator[tuple[str, str]]:
         """Whether it is known where its pods are described."""
         name = type_name(component.type)
-        kind = self._known(component.type) or (None if name is None else _defined(name, others))
+        kind = self._known(component.type) or (None if name is None else defined(name, others))
         if name is not None and linked_pods.may_run_pods(name):
             yield from linked_pods.errors(component, "" if kind is None else linked_pods.place_of(kind))
 

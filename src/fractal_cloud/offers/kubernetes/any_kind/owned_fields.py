@@ -58,7 +58,7 @@ def set_alone(item: Object) -> frozenset[str]:
         if entry.get("subresource"):
             continue
         is_ours = entry.get("manager") == FIELD_MANAGER
-        if entry.get("apiVersion") == item["apiVersion"]:
+        if entry.get("apiVersion") == item.get("apiVersion"):
             (mine if is_ours else others).append(entry.get("fieldsV1") or {})
         elif not is_ours:
             return frozenset()  # what somebody has a part in may have other names in another version
