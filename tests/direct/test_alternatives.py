@@ -94,6 +94,7 @@ def _values(text: str) -> dict[str, Any]:
         (NEEDS, "A C", "B", "B"),
         (NEEDS, "B", "A C", "A"),
         (NEEDS, "C", "B", ""),
+        (NEEDS, "A", "B", ""),  # what is declared breaks the rule itself
         ({"$ref": "#/$defs/Choice"}, "A", "B", "B"),
         ({"allOf": [{"title": "no rule"}, ONE]}, "A", "B", "B"),
         ({"$ref": "#/$defs/Nowhere"}, "A", "B", ""),
@@ -129,6 +130,24 @@ def test_alternatives_are_told_apart_by_the_values_that_are_theirs(
 ) -> None:
     after = {**before, **{name: one for name, one in declared.items() if one is not None}}
     assert excluded(KINDS, {}, declared, before, after) == left_out
+
+
+@pytest.mark.rule("G3")
+@pytest.mark.parametrize(
+    ("declared", "before", "left_out"),
+    [
+        ({"Kind": "C", "Other": 1}, {"Kind": "a", "One": 2}, {"One"}),  # letters in any case
+        ({"Kind": "a", "One": 1}, {"Kind": "b", "Other": 2}, {"Other"}),
+        ({"Kind": "a", "Other": 1}, {"Kind": "a", "One": 2}, set()),
+        ({"Kind": "d", "Other": 1}, {"Kind": "a", "One": 2}, set()),
+        ({"Kind": "b", "One": 1}, {"Kind": "b", "Other": 2}, set()),
+    ],
+)
+def test_closed_alternatives_are_told_apart_by_their_kind(
+    declared: dict[str, Any], before: dict[str, Any], left_out: set[str]
+) -> None:
+    closed = {"oneOf": [{**one, "additionalProperties": False} for one in KINDS["oneOf"]]}
+    assert excluded(closed, {}, declared, before, {**before, **declared}) == left_out
 
 
 @pytest.mark.rule("G3")

@@ -44,6 +44,7 @@ USER: dict[str, Any] = {
         "Made": _marked(TEXT, readOnly=True),
         "Empty": {"type": "object", "properties": {"Secret": _marked(TEXT, writeOnly=True), "Of": TEXT}},
         "Also": {"type": "object", "additionalProperties": TEXT},
+        "Shared": _marked({"type": "object", "additionalProperties": TEXT}, others=True),
         "Size": TEXT,
         "Store": STORE,
     },
@@ -221,4 +222,63 @@ def test_what_is_never_returned_is_written_into_every_element_by_its_own_path() 
     by_name = {"ByName": {"x": {"Kept": "1"}, "z": {"Kept": "2"}}}
     assert corrected(by_name, {"ByName": {"x": {"Kept": "3"}, "y": {"Kept": "4"}}}, SCHEMA, ["ByName.*.Kept"]) == {
         "ByName": {"x": {"Kept": "3"}, "y": {"Kept": "4"}, "z": {"Kept": "2"}}
+    }
+
+
+@pytest.mark.rule("G3", "G15")
+def test_one_path_of_many_is_corrected_alone() -> None:
+    ours = [{"Name": "a", "Mode": "y", "Size": "2", "Password": "p"}]
+    theirs = [{"Name": "a", "Mode": "x", "Size": "1"}]
+    assert corrected({"Keyed": theirs}, {"Keyed": ours}, SCHEMA, ["Keyed[Name=a].Mode"]) == {
+        "Keyed": [{"Name": "a", "Mode": "y", "Size": "1"}]
+    }
+    for name in ("Keyed", "Users"):
+        assert corrected({name: theirs}, {name: ours}, SCHEMA, [f"{name}.*.Password"]) == {
+            name: [{"Name": "a", "Mode": "x", "Size": "1", "Password": "p"}]
+        }
+    by_name = {"ByName": {"x": {"Kept": "1", "Fixed": "f"}}}
+    wanted = {"ByName": {"x": {"Kept": "2", "Fixed": "g"}}}
+    assert corrected(by_name, wanted, SCHEMA, ["ByName.*.Kept"]) == {"ByName": {"x": {"Kept": "2", "Fixed": "f"}}}
+    assert corrected(by_name, wanted, SCHEMA, ["ByName.*.Kept"], ["ByName.x.Kept"]) == by_name
+    assert corrected({"ByName": []}, wanted, SCHEMA, ["ByName.*.Kept"]) == {"ByName": []}
+    assert corrected({"User": {}}, {"User": "text"}, SCHEMA, ["User.Name"]) == {"User": {}}
+
+
+@pytest.mark.rule("A8")
+def test_what_is_never_returned_is_written_into_no_other_element() -> None:
+    ours = {"Mode": "a", "Password": "p"}
+    for theirs in ([{"Mode": "b"}], [{"Mode": "b"}, {"Mode": "c"}]):
+        assert corrected({"Some": theirs}, {"Some": [ours]}, SCHEMA, ["Some.*.Password"]) == {"Some": theirs}
+    written = [{"Mode": "a", "Size": "9", "Password": "p"}]
+    assert corrected(
+        {"Some": [{"Mode": "a", "Size": "9"}]},
+        {"Some": [{**ours, "Size": "1"}]},
+        SCHEMA,
+        ["Some.*.Password"],
+        ["Some.*.Size"],
+    ) == {"Some": written}
+    twice = [{"Name": "a", "Mode": "x"}, {"Name": "a", "Mode": "y", "Password": "p"}]
+    assert corrected({"Keyed": [{"Name": "a", "Mode": "y"}]}, {"Keyed": twice}, SCHEMA, ["Keyed.*.Password"]) == {
+        "Keyed": [{"Name": "a", "Mode": "y", "Password": "p"}]
+    }
+
+
+@pytest.mark.rule("G3")
+def test_a_list_with_keys_is_corrected_whole_by_its_keys() -> None:
+    actual = {"Keyed": [{"Name": "x"}, {"Name": "a", "Mode": "1", "Size": "s"}]}
+    declared = {"Keyed": [{"Name": "a", "Mode": "2"}, {"Name": "b"}]}
+    after = {"Keyed": [{"Name": "a", "Mode": "2", "Size": "s"}, {"Name": "b"}]}
+    assert corrected(actual, declared, SCHEMA, ["Keyed"]) == after
+    assert correct(actual, declared) == after
+
+
+@pytest.mark.rule("G3", "G15")
+def test_maps_in_elements_are_as_declared_but_for_what_is_others_or_ignored() -> None:
+    actual = {"Users": [{"Mode": "x", "Also": {"k": "1", "z": "9", "i": "8"}, "Shared": {"k": "1", "z": "9"}}]}
+    declared = {"Users": [{"Mode": "a", "Also": {"k": "2", "n": None}, "Shared": {"k": "2"}}]}
+    assert correct(actual, declared, "Users.*.Also.i") == {
+        "Users": [{"Mode": "a", "Also": {"k": "2", "i": "8"}, "Shared": {"k": "2", "z": "9"}}]
+    }
+    assert correct({"Users": [{"Mode": "x", "Fast": 1}]}, {"Users": [{"Mode": "a"}]}) == {
+        "Users": [{"Mode": "a", "Fast": 1}]
     }
