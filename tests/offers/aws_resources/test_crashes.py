@@ -85,7 +85,7 @@ def _strike(world: FaultyWorld, fault: Fault, each: int) -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.rule("S17", "S25", "T2", "O10")
 def test_nothing_is_made_twice_or_lost_whatever_effect_is_struck(faulty: FaultyWorld) -> None:
-    _strike(faulty, Fault.ANSWER_LOST, each=4)
+    _strike(faulty, Fault.ANSWER_LOST, each=8)
 
 
 @pytest.mark.soak

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from fractal_cloud.offers.aws.resources import types
+from tests.conftest import SOAK
 from tests.offers.aws_resources.generating import Values
 
+SOME = 6
+"""Every so many types here: the proof that no shape is drift makes a value of every one, and fails without."""
 
-def test_every_usable_type_has_a_value_that_fits_its_schema() -> None:
-    sizes = [len(Values(name).properties()) for name in types.names()]
-    assert len(sizes) == len(types.names())
+
+def test_a_usable_type_has_a_value_that_fits_its_schema() -> None:
+    names = types.names() if SOAK else types.names()[::SOME]
+    sizes = [len(Values(name).properties()) for name in names]
     assert sum(sizes) > 3 * len(sizes), "values say something"
 
 

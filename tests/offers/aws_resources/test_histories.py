@@ -36,7 +36,7 @@ HOME = "us-east-1"
 MOODS = ("slow changes", "slow deletions", "refused later", "denied by a hook", "busy", "failing", "short pages")
 HISTORIES = settings(
     settings.get_profile("soak" if SOAK else "default"),
-    max_examples=int(os.environ.get("FRACTAL_HISTORIES", "200" if SOAK else "4")),
+    max_examples=int(os.environ.get("FRACTAL_HISTORIES", "200" if SOAK else "2")),
     stateful_step_count=15,
     derandomize=not SOAK,
     suppress_health_check=list(HealthCheck),
