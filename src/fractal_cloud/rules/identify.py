@@ -148,6 +148,8 @@ class _Places:
     def contradictions(self, component: ComponentDeclaration, facts: TypeFacts) -> Iterator[InputError]:
         """An error for each word of its own place by which a component would lie outside its parent."""
         for parent in named_by(component, facts, facts.parent or ""):
+            if facts.is_part and not component.import_only:
+                yield from self._apart(component, facts, parent)
             there = self._known.get(parent, {})
             for word in facts.words:
                 here = as_word(component.parameters.get(word))
@@ -157,6 +159,17 @@ class _Places:
                         f"is {here!r}, but its {facts.parent} {parent!r} is in {there[word]!r}: "
                         f"leave it out, because it follows the {facts.parent}",
                     )
+
+    def _apart(self, component: ComponentDeclaration, facts: TypeFacts, parent: str) -> Iterator[InputError]:
+        """An error where a part is observed in another scope than its parent: it would wait for that for ever (S25)."""
+        declared = self._components.get(parent)
+        above = self._catalog.get(declared.type) if declared is not None else None
+        if above is not None and set(above.place) != set(facts.place):
+            instead = f": declare {parent!r} as {above.vendor_type}" if above.vendor_type else ""
+            yield InputError(
+                f"components[{component.id}].parameters.{facts.parent}",
+                f"names {parent!r}, and {above.type} is observed in another scope than its parts{instead}",
+            )
 
     def parent_path(self, component_id: str) -> str:
         """The names of a component's parents, outermost first."""
