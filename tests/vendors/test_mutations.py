@@ -131,12 +131,6 @@ MUTATIONS = (
         sent=within(MADE, put("VisibilityTimeout", value="9"), of_type=QUEUE),
     ),
     Mutation("aws", "cloudcontrol.CreateResource", "is no JSON object", sent=put("DesiredState", value="[]")),
-    Mutation(
-        "aws",
-        "cloudcontrol.CreateResource",
-        "RuleAction: breaks enumCaseInsensitive",
-        sent=within(MADE, put("RuleAction", value="maybe"), of_type="AWS::EC2::TrafficMirrorFilterRule"),
-    ),
     Mutation("aws", "cloudcontrol.UpdateResource", "is no patch", sent=put("PatchDocument", value='[{"op": "set"}]')),
     Mutation(
         "aws",
