@@ -221,14 +221,23 @@ class RealCluster(KubernetesCloud):
             for item in store.items(kinds.of(resource)):
                 if item["metadata"]["name"] != "kubernetes" and not item["metadata"]["namespace"].startswith("kube-"):
                     store.remove(resource, item)
-        for target in [*self._made, *self._left_by_others()]:
-            left = store.get(target.kind, target.namespace, target.name)
+        # Definitions first: their objects go with them, also those that nothing converts any more.
+        for target in sorted([*self._made, *self._left_by_others()], key=lambda one: one.kind != CRD):
+            left = self._left(target)
             if left is not None:
                 store.remove(target.kind.resource, left)
         for item in store.items(NAMESPACE):
             if item["metadata"]["name"] not in OF_THE_SERVER:
                 store.remove(NAMESPACE.resource, item)
         self._made = {}
+
+    def _left(self, target: Target) -> Object | None:
+        try:
+            return self._store.get(target.kind, target.namespace, target.name)
+        except ApiError as refused:
+            if refused.message.startswith("conversion webhook"):
+                return None  # it goes with its definition
+            raise
 
     def _left_by_others(self) -> list[Target]:
         """What bears our owner's label when a run begins, and definitions that are none of a cluster's own."""
