@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fractal_cloud.model.commands import command_errors
+from fractal_cloud.model.commands import command_errors, values_of
 from fractal_cloud.model.wording import FACTS
 from fractal_cloud.offers.aws.resources import types
 from fractal_cloud.offers.aws.resources.facts import Described
@@ -103,15 +103,15 @@ def test_lists_without_order_are_sets_and_documents_are_compared_by_value() -> N
 
 
 @pytest.mark.rule("G12")
-def test_every_type_with_an_arn_has_commands_that_work_with_its_outputs() -> None:
+def test_every_type_with_tags_that_change_has_commands_that_work_with_its_outputs() -> None:
     for name in types.names():
         facts = described(name).facts()
         known = {*facts.outputs, "resourceId", "region", "account"}
         for command in [*facts.glass.break_glass, *facts.glass.readopt]:
             assert not command_errors(command), f"{name}: {command}"
-        for command in [*facts.glass.break_glass, *facts.glass.readopt]:
-            names = {part.partition("}")[0] for part in str(command).split("{")[1:]}
-            assert names <= known, f"{name}: {command}"
+            assert values_of(command) <= known, f"{name}: {command}"
+        by_tags = facts.taggable and not facts.tags_frozen
+        assert bool(facts.glass.break_glass and facts.glass.readopt) is by_tags, name
 
 
 def test_every_row_of_the_normalisations_is_of_a_property_that_exists() -> None:

@@ -233,6 +233,39 @@ def test_what_never_came_to_be_is_not_called_gone(aws: World) -> None:
     assert aws.status(LIVE_SYSTEM, "logs") == "Active"
 
 
+def _patches(aws: World, identifier: str) -> list[Any]:
+    """The patches that the agent sent of a resource."""
+    found = aws.cloud.calls.find(actor="agent", operation="UpdateResource")
+    return [call for call in found if call.call.parameters["Identifier"] == identifier]
+
+
+@pytest.mark.rule("S16", "G1", "T10")
+def test_where_tags_cannot_be_written_behind_a_test_a_lost_race_is_reported(aws: World) -> None:
+    """A patch of a function must bring its code, which no read shows: single tags go by the tagging API."""
+    role = one("AWS::IAM::Role", "worker", RoleName="worker", AssumeRolePolicyDocument=TRUST)
+    code = {"ZipFile": "def handler(event, context):\n    return 1\n"}
+    own = {"FunctionName": "works", "Runtime": "python3.12", "Handler": "index.handler", "Code": code}
+    function = one("AWS::Lambda::Function", "works", region=REGION, Role="${worker.Arn}", **own)
+    aws.deploy(LIVE_SYSTEM, role, function)
+    aws.settle()
+    arn = aws.output(LIVE_SYSTEM, "works", "Arn")
+    tagging = aws.person.client("resourcegroupstaggingapi")
+
+    def take_over(call: Any) -> None:
+        del call
+        tagging.untag_resources(ResourceARNList=[arn], TagKeys=["managed-by"])
+
+    tagging.untag_resources(ResourceARNList=[arn], TagKeys=["managed-by"])
+    aws.settle()
+    aws.cloud.knobs.before_call(take_over, times=1, operation="UntagResources", actor="agent")
+    tagging.tag_resources(ResourceARNList=[arn], Tags={"managed-by": "fractal-cloud", "fractal-cloud": "reconcile"})
+    aws.settle()
+    assert aws.status(LIVE_SYSTEM, "works") == "ManualOverride"
+    assert "managed-by" not in tags(aws, arn), "what the person took off stays off"
+    said = [event["message"] for event in aws.events(LIVE_SYSTEM) if event["kind"] == "RaceLost"]
+    assert len(said) == 1, said
+
+
 @pytest.mark.rule("A8", "T1", "G1", "G7", "S9")
 def test_what_no_read_shows_and_every_patch_needs_stops_neither_tags_nor_corrections(aws: World) -> None:
     role = one("AWS::IAM::Role", "worker", RoleName="worker", AssumeRolePolicyDocument=TRUST)
@@ -266,6 +299,9 @@ def test_what_no_read_shows_and_every_patch_needs_stops_neither_tags_nor_correct
     assert aws.status(LIVE_SYSTEM, "works") == "Active"
     held = json.loads(control.get_resource(**where)["ResourceDescription"]["Properties"])
     assert held["Timeout"] == 60
+    patches = [json.loads(call.call.parameters["PatchDocument"]) for call in _patches(aws, "works")]
+    assert patches, "the value was corrected by a patch"
+    assert all(patch[0]["op"] == "test" and patch[0]["path"] == "/Tags" for patch in patches), patches
     assert tags(aws, held["Arn"]) == {"managed-by": "fractal-cloud", "fractal-cloud-owner": LIVE_SYSTEM}
 
 

@@ -40,6 +40,10 @@ _TEST: Final = (
     "Cloud Control's `test` on the tags: AWS refuses an update whose tags have changed since the read; a deletion "
     "carries none: the window is the one call after a fresh read"
 )
+_TAGS_ALONE: Final = (
+    "tags alone go by the tagging API where no read shows {}, which every patch must bring: they are read again "
+    "afterwards, and a lost race is reported"
+)
 _FRESH_READ: Final = "no precondition: the window is the one call after a fresh read"
 _OF_PARENT: Final = "its parent's tags, read right before the one call"
 _WHERE: Final = {
@@ -222,9 +226,17 @@ class Described:
             found.setdefault(self.arn_output, "its ARN")
         return {**found, REGION: "region in which it is called"}
 
+    @property
+    def unguarded(self) -> frozenset[str]:
+        """The calls that carry no precondition: what they did is read again, and a lost race is reported (S16)."""
+        by_tagging_api = self.type.unread_requirements and self.is_listed_by_tags
+        return frozenset({"delete", "tag"}) if by_tagging_api else frozenset({"delete"})
+
     def _guard(self) -> str:
         if self.type.part is not None:
             return _OF_PARENT
+        if self.type.tags is not None and "tag" in self.unguarded:
+            return f"{_TEST}; {_TAGS_ALONE.format(', '.join(self.type.unread_requirements))}"
         return _TEST if self.type.tags is not None else _FRESH_READ
 
     def _glass(self) -> GlassCommands:

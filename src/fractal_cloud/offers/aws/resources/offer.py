@@ -43,7 +43,6 @@ class AwsTypeOffer(FamilyOffer[Aws]):
     service = calls.SERVICE
     recognition = Recognition.TOKEN
     reads_what_is_declared = True
-    unguarded = frozenset({"delete"})
 
     @classmethod
     def of_type(cls, described: Described) -> AwsTypeOffer:
@@ -57,6 +56,7 @@ class AwsTypeOffer(FamilyOffer[Aws]):
             ids_return=described.ids_return,
             blocks_parent_deletion=part is not None and part.blocks_parent,
             predicted={},
+            unguarded=described.unguarded,
         )
 
     # --- reading
@@ -240,9 +240,7 @@ class AwsTypeOffer(FamilyOffer[Aws]):
 
     def _unread(self, sighting: Sighting) -> set[str]:
         """The required properties that no read shows, whole or with all that is in them: no patch passes without."""
-        kind = self.described.type
-        written = {path.partition(".")[0] for path in kind.write_only}
-        return {name for name in kind.required if name in written and not _is_there(sighting, name)}
+        return {name for name in self.described.type.unread_requirements if not _is_there(sighting, name)}
 
     def _patch(self, here: Aws, sighting: Sighting, operations: list[Operation]) -> None:
         kind = self.described.type

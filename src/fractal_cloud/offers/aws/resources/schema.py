@@ -93,6 +93,14 @@ class AwsType:
         return bool(self.write_only & set(self.required))
 
     @property
+    def unread_requirements(self) -> tuple[str, ...]:
+        """The required properties that are only written, whole or in part: where a read shows nothing of one, no patch
+        passes without it.
+        """
+        written = {path.partition(".")[0] for path in self.write_only}
+        return tuple(name for name in self.required if name in written)
+
+    @property
     def adapter(self) -> Adapter | None:
         """How its tags are read and written where its schema has none."""
         return ADAPTERS.get(self.name)
