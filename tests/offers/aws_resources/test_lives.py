@@ -251,13 +251,13 @@ def test_where_tags_cannot_be_written_behind_a_test_a_lost_race_is_reported(aws:
     arn = aws.output(LIVE_SYSTEM, "works", "Arn")
     tagging = aws.person.client("resourcegroupstaggingapi")
 
-    def take_over(call: Any) -> None:
+    def release(call: Any) -> None:
         del call
         tagging.untag_resources(ResourceARNList=[arn], TagKeys=["managed-by"])
 
     tagging.untag_resources(ResourceARNList=[arn], TagKeys=["managed-by"])
     aws.settle()
-    aws.cloud.knobs.before_call(take_over, times=1, operation="UntagResources", actor="agent")
+    aws.cloud.knobs.before_call(release, times=1, operation="UntagResources", actor="agent")
     tagging.tag_resources(ResourceARNList=[arn], Tags={"managed-by": "fractal-cloud", "fractal-cloud": "reconcile"})
     aws.settle()
     assert aws.status(LIVE_SYSTEM, "works") == "ManualOverride"

@@ -195,12 +195,12 @@ def test_where_tags_decide_a_removal_at_the_last_moment_makes_aws_refuse_the_wri
     url, arn = (aws.output(LIVE_SYSTEM, "jobs", name) for name in ("QueueUrl", "Arn"))
     tagging, sqs = aws.person.client("resourcegroupstaggingapi"), aws.person.client("sqs")
 
-    def take_over(call: Any) -> None:
+    def release(call: Any) -> None:
         del call
         tagging.untag_resources(ResourceARNList=[arn], TagKeys=["managed-by"])
 
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "60"})
-    aws.cloud.knobs.before_call(take_over, times=1, operation="UpdateResource", actor="agent")
+    aws.cloud.knobs.before_call(release, times=1, operation="UpdateResource", actor="agent")
     for _ in range(4):
         aws.cycle()
     assert aws.status(LIVE_SYSTEM, "jobs") == "ManualOverride"
