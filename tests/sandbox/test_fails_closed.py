@@ -104,9 +104,24 @@ def test_users_roles_and_secrets_of_people_are_never_the_agents_to_touch(sandbox
     ):
         before = len(rules(sandbox.aws))
         attempt(call, **parameters)
-        # A secret without a link's mark is judged by its tags: it may be one that was generated for a component.
-        expected = ["S7" if "SecretId" in parameters else "L17"]
-        assert rules(sandbox.aws)[before:] == expected, (call, sandbox.aws.monitor.violations)
+        assert rules(sandbox.aws)[before:] == ["L17"], (call, sandbox.aws.monitor.violations)
+
+
+@pytest.mark.rule("L17", "S7")
+def test_a_secret_that_was_made_for_a_component_is_no_links_to_write(sandbox: Sandbox, person: Tools) -> None:
+    """Its three tags speak for it, but only where no link writes; without them it is a person's."""
+    name = "fractal-cloud/ls-a/photos/password"
+    person.secretsmanager.create_secret(Name=name, SecretString="s", Tags=as_list(tags_for()))
+    person.secretsmanager.create_secret(Name="of-a-person", SecretString="s")
+    for reason, secret, wanted in (
+        ("link", name, "L17"),
+        ("link", "of-a-person", "L17"),
+        ("drift", "of-a-person", "S7"),
+    ):
+        before = len(rules(sandbox.aws))
+        agent = agent_tools(sandbox, component="photos", reason=reason)
+        attempt(agent.secretsmanager.put_secret_value, SecretId=secret, SecretString="t")
+        assert rules(sandbox.aws)[before:] == [wanted], (reason, secret, sandbox.aws.monitor.violations)
 
 
 @pytest.mark.rule("L17")

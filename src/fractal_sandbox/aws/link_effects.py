@@ -48,11 +48,14 @@ class LinkEffect(NamedTuple):
     id: str
     change: Change | None
     marks: Mapping[str, str] | None
+    reason: str = ""
 
     @property
     def is_of_link(self) -> bool:
-        """Whether only the mark of a link can speak for it; for a secret without one the three tags do."""
-        return self.kind != _KINDS[_SECRET] or LINK in (self.marks or {})
+        """Whether only the mark of a link can speak for it: always where a link writes; for a secret that no link
+        writes and that has no mark, the three tags do.
+        """
+        return self.kind != _KINDS[_SECRET] or self.reason == "link" or LINK in (self.marks or {})
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
@@ -74,13 +77,13 @@ def link_effect(call: Call) -> LinkEffect | None:
     if named is not None:
         name = str(call.parameters.get("Name" if named == _SECRET else named) or "")
         marks = _marks(call.parameters.get("Tags"), _SECRET if named == _SECRET else call.parameters.get("Path"))
-        return LinkEffect(_KINDS[named], name, None, marks)
+        return LinkEffect(_KINDS[named], name, None, marks, call.origin.reason)
     change = Change("modify") if operation in _MODIFIES else Change("delete")
     named = _MODIFIES.get(operation) or _DELETES.get(operation)
     name = str(call.parameters.get(named or "") or "")
     if named is None or not name:  # IAM takes the caller itself where nobody is named
         return None
-    return LinkEffect(_KINDS[named], name, change, _marks_of(named, name, call.region))
+    return LinkEffect(_KINDS[named], name, change, _marks_of(named, name, call.region), call.origin.reason)
 
 
 def _marks_of(named: str, name: str, region: str) -> Mapping[str, str] | None:
