@@ -122,7 +122,7 @@ def traits(name: str) -> Mapping[str, str]:
     return {
         "named by": kind.named_by,
         "identifier": "joined" if len(kind.identifier) > 1 else "single",
-        "identity": "returns" if one.ids_return else "told by a property" if one.incarnation else "never returns",
+        "identity": "returns" if one.ids_return else "shown by a property" if one.incarnation else "never returns",
         "key": "several properties" if one.key else "one name",
         "tags": tags,
         "in bulk": "by the tagging API" if one.is_listed_by_tags else "one by one",

@@ -38,7 +38,7 @@ def test_a_type_keeps_the_contract(world: GenericWorld, name: str) -> None:
     assert not broken, "\n".join(f"{demand}: {why[:_SHOWN]}" for demand, why in broken.items())
 
 
-def test_the_sample_has_every_two_traits_that_any_type_has_together() -> None:
+def test_the_sample_has_every_two_traits_that_any_type_has_at_once() -> None:
     assert len(set(SAMPLE)) == MOST
     missing = pairs(usable()) - pairs(SAMPLE)
     assert not missing, sorted(sorted(map(str, two)) for two in missing)

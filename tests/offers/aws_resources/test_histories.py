@@ -94,7 +94,7 @@ SUITE = Suite("aws", {}, None, lists="GetResources", gets="GetResource", creates
 
 
 class GenericPeople(People):
-    """People who also put their hands on the part."""
+    """People who also change the part."""
 
     def __init__(self, stage: Stage, part: Part | None) -> None:
         super().__init__(stage)
