@@ -24,6 +24,7 @@ __all__ = ["Trail", "TrailEvent"]
 
 _MOST: Final = 10_000
 _EVENT_NAMES: Final = {
+    ("s3", "PutBucketLifecycleConfiguration"): "PutBucketLifecycle",
     ("s3", "PutPublicAccessBlock"): "PutBucketPublicAccessBlock",
     ("s3", "DeletePublicAccessBlock"): "DeleteBucketPublicAccessBlock",
 }

@@ -17,7 +17,7 @@ from fractal_cloud.offers.history import Asked
 from fractal_cloud.offers.policy import PolicyOptions
 from fractal_cloud.rules.setbacks import digest
 from fractal_sandbox import Sandbox
-from tests.aws_rights import PASSED_ROLES
+from tests.aws_rights import NAMED_BUCKETS, PASSED_ROLES
 from tests.offers.aws.conftest import World, under_test
 from tests.offers.aws.examples import EXAMPLES
 
@@ -31,7 +31,8 @@ ROLE = "arn:aws:sts::123456789012:assumed-role/Admins/anna"
 @pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
 def test_every_change_by_hand_is_traced_to_its_parameter(sandbox: Sandbox, world: World, kind: type[Component]) -> None:
     offer, example, declaration = under_test(kind)
-    sandbox.aws.limit_agent(documents(PolicyOptions(with_history=True, pass_roles=PASSED_ROLES)))
+    options = PolicyOptions(with_history=True, pass_roles=PASSED_ROLES, buckets=NAMED_BUCKETS)
+    sandbox.aws.limit_agent(documents(options))
     found = world.bring(example)
     cloud = world.cloud_of(offer)
     operator = example.operator(world.person, example.foreign_edit)

@@ -116,7 +116,7 @@ def test_the_policy_of_a_written_bucket_is_refused_with_what_to_declare(world: G
 
 
 @pytest.mark.rule("S25")
-def test_every_part_takes_the_written_type_of_its_parent() -> None:
+def test_every_part_accepts_the_written_type_of_its_parent() -> None:
     """Of every written type that has parts: its id, as its class publishes it, is an output that names it."""
     by_vendor = {offer.vendor_type: offer for offer in installed().of_provider("aws") if offer.vendor_type}
     known = {vendor: offer.facts() for vendor, offer in by_vendor.items()}
