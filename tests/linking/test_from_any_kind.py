@@ -188,7 +188,7 @@ def test_whatever_describes_pods_is_the_source_of_links_and_keeps_what_is_its_ow
 
 
 @pytest.mark.rule("L9", "L14", "L17", "G3")
-def test_a_stateful_set_takes_a_password_from_the_secret_of_its_link(clouds: TwoClouds, database: str) -> None:
+def test_a_stateful_set_reads_a_password_from_the_secret_of_its_link(clouds: TwoClouds, database: str) -> None:
     kind = "apps/v1/StatefulSet"
     deploy(clouds, DATABASE, source(kind, link("db", database="orders")))
     (secret,) = clouds.objects(SECRETS)
