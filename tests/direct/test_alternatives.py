@@ -103,7 +103,7 @@ def _values(text: str) -> dict[str, Any]:
         (None, "A", "B", ""),
     ],
 )
-def test_names_of_other_alternatives_are_excluded_where_both_together_break_the_rule(
+def test_names_of_other_alternatives_are_excluded_where_both_break_the_rule(
     schema: Any, declared: str, before: str, left_out: str
 ) -> None:
     ours, theirs = _values(declared), _values(before)
@@ -116,7 +116,11 @@ def test_names_of_other_alternatives_are_excluded_where_both_together_break_the_
 @pytest.mark.parametrize(
     ("declared", "before", "left_out"),
     [
-        ({"Kind": "a", "One": 1}, {"Kind": "b", "Other": 2}, set()),  # the kind tells them apart: both may stand there
+        (
+            {"Kind": "a", "One": 1},
+            {"Kind": "b", "Other": 2},
+            set(),
+        ),  # the kind distinguishes them: both may stand there
         ({"Kind": "C", "Other": 1}, {"One": 2}, set()),  # letters in any case
         ({"Other": 1}, {"Kind": "a", "One": 2}, set()),  # what is declared leaves the kind of the other there
         ({"One": 1}, {"Other": 2}, {"Other"}),
@@ -125,7 +129,7 @@ def test_names_of_other_alternatives_are_excluded_where_both_together_break_the_
         ({"One": 1, "Other": None}, {"Other": 2}, {"Other"}),
     ],
 )
-def test_alternatives_are_told_apart_by_the_values_that_are_theirs(
+def test_alternatives_are_distinguished_by_the_values_that_are_theirs(
     declared: dict[str, Any], before: dict[str, Any], left_out: set[str]
 ) -> None:
     after = {**before, **{name: one for name, one in declared.items() if one is not None}}
@@ -143,7 +147,7 @@ def test_alternatives_are_told_apart_by_the_values_that_are_theirs(
         ({"Kind": "b", "One": 1}, {"Kind": "b", "Other": 2}, set()),
     ],
 )
-def test_closed_alternatives_are_told_apart_by_their_kind(
+def test_closed_alternatives_are_distinguished_by_their_kind(
     declared: dict[str, Any], before: dict[str, Any], left_out: set[str]
 ) -> None:
     closed = {"oneOf": [{**one, "additionalProperties": False} for one in KINDS["oneOf"]]}
@@ -164,14 +168,14 @@ def test_closed_alternatives_are_told_apart_by_their_kind(
         ({"A": 1}, {"B": 1, "In": {"Y": 1}}, set()),
     ],
 )
-def test_alternatives_are_told_apart_by_what_is_in_them(
+def test_alternatives_are_distinguished_by_what_is_in_them(
     declared: dict[str, Any], before: dict[str, Any], left_out: set[str]
 ) -> None:
     after = {**before, **{name: one for name, one in declared.items() if one is not None}}
     assert excluded(DEEP, {}, declared, before, after) == left_out
 
 
-def test_several_rules_take_away_what_each_excludes() -> None:
+def test_several_rules_exclude_what_each_of_them_does() -> None:
     schema = {**ANY, "dependentExcluded": {"A": ["B"]}, "requiredXor": ["A", "C"]}
     found = excluded(schema, {}, _values("A"), _values("B C D"), _values("A B C D"))
     assert found == {"B", "C"}
@@ -189,7 +193,7 @@ def test_a_schema_that_contains_itself_is_followed_to_an_end() -> None:
     assert excluded(node, root, _values("A"), deep, {**deep, "A": 1}) == set(), "too deep to be understood"
 
 
-def test_a_schema_that_takes_too_long_takes_nothing_away() -> None:
+def test_a_schema_that_is_too_large_excludes_nothing() -> None:
     both = [{"properties": {"X": {"$ref": "#/$defs/Node"}}, "required": ["X"]}] * 2
     root = {"$defs": {"Node": {"oneOf": [*({**one} for one in both), *({**one} for one in both)]}}}
     deep: dict[str, Any] = {}

@@ -96,7 +96,7 @@ class Tried:
                 continue
             if not find_drift(self.compared, self.declared, {**self.declared, name: other}):
                 continue
-            with suppress(ClientError):  # what AWS takes from nobody in this combination
+            with suppress(ClientError):  # what AWS refuses from everybody in this combination
                 person.edit(self.seen.resource_id, name, other)
                 return name
         return None
@@ -209,7 +209,7 @@ def tried_alternatives(names: tuple[str, ...], sandbox: Sandbox, session: AwsSes
                 continue
             person_at(kind, someone, lambda _: {}).edit(one.seen.resource_id, change.name, change.actual)
         except (NoValue, CloudError, ClientError):
-            continue  # what does not go together with the other values, and what AWS takes from nobody
+            continue  # what does not go together with the other values, and what AWS refuses from everybody
         tried += 1
         try:
             found = problem_of_correction(one, change.name)
@@ -221,7 +221,7 @@ def tried_alternatives(names: tuple[str, ...], sandbox: Sandbox, session: AwsSes
 
 
 @pytest.mark.rule("G3", "S12", "T10")
-def test_another_alternative_is_corrected_as_aws_takes_it(session_sandbox: Sandbox, session: AwsSession) -> None:
+def test_another_alternative_is_corrected_as_aws_accepts_it(session_sandbox: Sandbox, session: AwsSession) -> None:
     tried, wrong = tried_alternatives(OF_ALTERNATIVES, session_sandbox, session)
     assert wrong == {}
     assert tried >= len(OF_ALTERNATIVES)
@@ -230,7 +230,7 @@ def test_another_alternative_is_corrected_as_aws_takes_it(session_sandbox: Sandb
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.rule("G3", "S12", "T10")
-def test_every_other_alternative_is_corrected_as_aws_takes_it(session_sandbox: Sandbox, session: AwsSession) -> None:
+def test_every_other_alternative_is_corrected_as_aws_accepts_it(session_sandbox: Sandbox, session: AwsSession) -> None:
     tried, wrong = tried_alternatives(types.names(), session_sandbox, session)
     assert wrong == {}
     assert tried >= 5 * len(OF_ALTERNATIVES)

@@ -1,7 +1,7 @@
 """Which entries of an object those that are declared exclude, by its schema: those of another alternative. Pure.
 
 Not everything may stand together: ``oneOf`` and ``anyOf`` name alternatives, other words say what excludes what.
-Whoever writes a declared entry beside one that it excludes is refused. Only what is there or missing is looked at, and
+Whoever writes a declared entry beside one that it excludes is refused. Only what is there or missing is read, and
 the values that distinguish alternatives: whether a value is a good one, its owner decides.
 """
 
@@ -20,18 +20,18 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {"object": (Mapping,), "array": 
 
 
 class _TooMuchError(Exception):
-    """A schema and a value take too long to be told apart: then nothing is known."""
+    """A schema and a value are too large to be compared: then nothing is known."""
 
 
 class _Schema:
-    """What references lead into, and how much may still be looked at."""
+    """What references lead into, and how much may still be read."""
 
     def __init__(self, root: Json) -> None:
         self.root = root
         self._left = _MOST_VALUES
 
     def count(self) -> None:
-        """Count one value that is looked at."""
+        """Count one value that is read."""
         self._left -= 1
         if self._left < 0:
             raise _TooMuchError
@@ -122,7 +122,7 @@ class _Rule:
 
 
 def _fits(node: Any, value: Any, schema: _Schema, depth: int) -> bool:
-    """Whether a value may be of a schema, as far as alternatives are told apart by it."""
+    """Whether a value may be of a schema, as far as it distinguishes alternatives."""
     schema.count()
     return depth > _DEEPEST or all(_fits_alone(part, value, schema, depth) for part in _parts(node, schema))
 
