@@ -334,6 +334,7 @@ DOCUMENTS: Final[Paths] = {
     "AWS::EKS::Addon": ("ConfigurationValues",),
     "AWS::ECR::Repository": ("LifecyclePolicy.LifecyclePolicyText",),
     "AWS::SSO::PermissionSet": ("InlinePolicy",),
+    "AWS::StorageGateway::NFSFileShare": ("NotificationPolicy",),  # its own pattern
 }
 
 POLICIES_BY_NAME: Final = re.compile(
