@@ -396,7 +396,7 @@ def test_nothing_is_decided_about_what_may_be_the_own_creation_until_its_mark_sh
     going = judge(tracked(memory(OVERRIDE, intent=intent()), deleting=True), view, context(is_own_creation=None))
     assert going == Judgement("S17", Status.DELETING, OVERRIDE, message, in_progress=True)
     held = judge(tracked(memory(OVERRIDE)), view, context(is_own_creation=None))
-    assert held == Judgement("S17", None, OVERRIDE, message, in_progress=True), "hands off: the status stays"
+    assert held == Judgement("S17", None, OVERRIDE, message, in_progress=True), "in manual override: the status stays"
 
 
 @pytest.mark.rule("S17")

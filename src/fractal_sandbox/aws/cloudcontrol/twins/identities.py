@@ -143,7 +143,7 @@ class _Policies(_OfIam):
         wanted = changed(before, after, ("PolicyDocument", "Roles"))
         if wanted.get("PolicyDocument"):
             text = _text(wanted["PolicyDocument"])
-            self._make_room(identifier, region)
+            self._drop_oldest_version(identifier, region)
             self.ask(region, "CreatePolicyVersion", PolicyArn=identifier, PolicyDocument=text, SetAsDefault=True)
         if "Roles" in wanted:
             old, new = set(before.get("Roles") or []), set(wanted["Roles"] or [])
@@ -152,7 +152,7 @@ class _Policies(_OfIam):
             for role in sorted(new - old):
                 self.ask(region, "AttachRolePolicy", RoleName=role, PolicyArn=identifier)
 
-    def _make_room(self, identifier: str, region: str) -> None:
+    def _drop_oldest_version(self, identifier: str, region: str) -> None:
         """Drop the oldest version where no more fit: what the type's handler asks `iam:DeletePolicyVersion` for."""
         versions = self.ask(region, "ListPolicyVersions", PolicyArn=identifier)["Versions"]
         old = [one["VersionId"] for one in versions if not one["IsDefaultVersion"]]
