@@ -89,3 +89,51 @@ def test_what_was_never_seen_is_not_called_last_seen(world: World) -> None:
     shown = _shown(world)
     assert NOTE in shown["message"]
     assert shown["message"].endswith("; not compared until it can be read")
+
+
+# --- what is read of many in one call
+
+MACHINES = ("web-a", "web-b", "web-c")
+VOLUMES: dict[str, Any] = {"operation": "DescribeVolumes", "actor": "agent"}
+UNREAD = "rootVolumeSize could not be read: "
+
+
+def _machine(name: str, **parameters: Any) -> dict[str, Any]:
+    values = {"region": REGION, "imageId": "ami-12c6146b", "instanceType": "t3.micro", **parameters}
+    return {"id": name, "type": "NetworkAndCompute.IaaS.AwsEc2Instance", "provider": "aws", "parameters": values}
+
+
+@pytest.mark.rule("S23", "S20")
+def test_the_root_volumes_of_all_machines_are_read_by_one_call_in_every_cycle(world: World) -> None:
+    world.deploy("ls-a", *(_machine(name) for name in MACHINES))
+    world.settle()
+    assert not world.sandbox.aws.calls.count(**VOLUMES), "nobody declares any of it"
+    world.deploy("ls-a", *(_machine(name, rootVolumeSize=8) for name in MACHINES))
+    world.settle()
+    world.sandbox.aws.calls.clear()
+    assert world.cycle()[0].changes == 0
+    assert world.sandbox.aws.calls.count(**VOLUMES) == 1
+    world.cycle()
+    assert world.sandbox.aws.calls.count(**VOLUMES) == 2, "also where nothing changed"
+
+
+@pytest.mark.rule("S0", "S24", "S18")
+def test_a_root_volume_that_cannot_be_read_is_reported_and_compared_once_it_can(world: World) -> None:
+    world.deploy("ls-a", *(_machine(name) for name in MACHINES))
+    world.settle()
+    rule = world.sandbox.aws.knobs.fail(code="UnauthorizedOperation", status=403, times=None, **VOLUMES)
+    sizes = {"web-a": 8, "web-b": 9}
+    world.deploy("ls-a", *(_machine(name, rootVolumeSize=size) for name, size in sizes.items()), _machine("web-c"))
+    world.settle()
+    for name in sizes:
+        shown = world.component("ls-a", name)
+        assert UNREAD in shown["message"]
+        assert shown["message"].endswith("; not compared until it can be read")
+    assert world.component("ls-a", "web-c")["message"] == "as declared"
+    world.sandbox.aws.knobs.remove(rule)
+    world.settle()
+    assert world.component("ls-a", "web-a")["message"] == "as declared"
+    different = world.component("ls-a", "web-b")
+    assert different["status"] == "Failed"
+    assert "rootVolumeSize" in different["message"]
+    assert UNREAD not in different["message"]

@@ -53,7 +53,7 @@ UNPAGED = {
     "AwsEcsService-ecs:ListClusters",
     *(f"*-{name}" for kind in EXAMPLES for name, has_pages in _listings(kind).items() if not has_pages),
 }
-# Asked about one resource and one parameter at a time (S23): existence and tags do not hang on them.
+# Of parameters alone (S23): existence and tags do not hang on them. Volumes are read in bulk, beside the instances.
 SWEPT = ("ec2:Describe*Attribute", "ec2:DescribeVolumes", "s3:GetBucket*", "s3:GetPublicAccessBlock")
 READ_OPERATIONS = [
     pytest.param(kind, operation, id=f"{kind}-{operation}", marks=pytest.mark.xdist_group(f"unreadable {kind}"))

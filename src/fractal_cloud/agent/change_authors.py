@@ -113,7 +113,7 @@ class ChangeAuthors:
             before=self.before,
             source=record.name if record is not None else "",
             begins=begins,
-            swept=facts.compared.swept,
+            swept=facts.compared.swept - facts.offer.swept_in_bulk,
             swept_before=swept.before if swept is not None else None,
             linked=facts.compared.linked,
         )

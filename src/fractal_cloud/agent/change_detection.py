@@ -93,7 +93,7 @@ def needs_recheck(held: HeldScope, tracked: Tracked, view: View, judgement: Judg
         or tracked.request is not None
         or tracked.memory.intent is not None
         or bool(tracked.open_writes)
-        or tracked.uid in held.observed.unswept
+        or bool(held.observed.unswept_of(tracked.uid))
         or is_timed(judgement.setbacks)
     )
 

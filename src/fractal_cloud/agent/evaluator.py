@@ -397,8 +397,8 @@ class Evaluator:
         except Exception as error:  # one component's error stays its own (S24)
             log.exception("component cannot be judged", live_system=tracked.live_system_id, id=tracked.component_id)
             return unjudged(tracked, error)
-        unswept = self.held.observed.unswept.get(tracked.uid)
-        if unswept is None or view.sighting is None or tracked.deleting:
+        unswept = self.held.observed.unswept_of(tracked.uid)
+        if not unswept or view.sighting is None or tracked.deleting:
             return judgement
         return replace(judgement, message=f"{judgement.message}; {unswept}")
 

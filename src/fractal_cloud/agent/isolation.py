@@ -8,7 +8,7 @@ returns is checked before anybody decides from it. Which component suffers from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import isfinite
@@ -153,6 +153,33 @@ class _Isolated:
         if problem:
             raise Unreadable(f"{self._name}.sweep: {problem}")
         return {name: value for name, value in found.items() if name in names}
+
+    def sweep_in_bulk(
+        self, cloud: Cloud, asked: Sequence[tuple[Sighting, Collection[str]]]
+    ) -> dict[str, Mapping[str, Any] | CloudError]:
+        """The parameters of many, by id; each of the answer's items has the whole time of a call."""
+
+        def run(beat: Beat) -> dict[str, Mapping[str, Any] | CloudError]:
+            found: dict[str, Mapping[str, Any] | CloudError] = {}
+            for resource_id, values in self._offer.sweep_in_bulk(cloud, asked):
+                beat()
+                found[resource_id] = values
+            return found
+
+        found = self._read("sweep_in_bulk", cloud, run)
+        return {one.resource_id: self._swept(found.get(one.resource_id), names) for one, names in asked}
+
+    def _swept(self, values: Any, names: Collection[str]) -> Mapping[str, Any] | CloudError:
+        """What was read of one resource: every parameter asked for, or why not (S0)."""
+        if isinstance(values, CloudError):
+            redact(values)
+            return values
+        problem = "" if isinstance(values, Mapping) else f"{surprise_of(values)} instead of values by their names"
+        problem = problem or _impure("value", dict(values))
+        missing = sorted(set(names) - set(values)) if not problem else []
+        if problem or missing:
+            return Unreadable(f"{self._name}.sweep_in_bulk: {problem or f'the answer lacks {missing}'}")
+        return {name: values[name] for name in names}
 
     def changed_by(
         self, cloud: Cloud, sighting: Sighting, wanted: Wanted[Any], asked: Collection[Asked]

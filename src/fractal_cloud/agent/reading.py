@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from fractal_cloud.agent.bulk_sweeps import record_in_bulk, sweep_in_bulk, swept_names
 from fractal_cloud.agent.lookup_places import searched_types
 from fractal_cloud.agent.scope import HeldScope, Swept
 from fractal_cloud.agent.served_types import OfferFacts
@@ -189,10 +190,10 @@ class Reader:
 
         What is in override, asked for, imported or freshly deployed is read whole in every cycle; the rest in turns.
         """
-        changed = False
+        changed = sweep_in_bulk(held, chosen, self._offers, self._pool, now)
         by_type: dict[str, list[tuple[Tracked, Sighting]]] = defaultdict(list)
         for tracked, sighting in chosen:
-            if self.swept_names(tracked):
+            if self._alone(tracked):
                 by_type[tracked.type].append((tracked, sighting))
         budgets: dict[str, int] = {}
         for component_type, candidates in by_type.items():
@@ -211,19 +212,19 @@ class Reader:
 
     def record_swept(self, held: HeldScope, tracked: Tracked, sighting: Sighting, now: datetime) -> None:
         """A single read showed everything: its swept parameters are the newest known."""
-        names = self.swept_names(tracked)
+        record_in_bulk(held, tracked, self._offers, sighting, now)
+        names = self._alone(tracked)
         if names:
             values = {name: sighting.actual[name] for name in names if name in sighting.actual}
             known = held.observed.swept.get(tracked.uid)
             held.observed.swept[tracked.uid] = Swept(values, now, known.at if known is not None else None)
             held.observed.unswept.pop(tracked.uid, None)
 
-    def swept_names(self, tracked: Tracked) -> frozenset[str]:
+    def _alone(self, tracked: Tracked) -> frozenset[str]:
         """The declared parameters of a component that must be read one by one."""
-        swept = self._offers[tracked.type].compared.swept
-        if not swept:
-            return swept
-        return frozenset(name for name in tracked.parameters if name in swept and name not in tracked.ignored)
+        facts = self._offers[tracked.type]
+        names = swept_names(facts, tracked)
+        return names - facts.offer.swept_in_bulk if names else names
 
     def _whose_turn(
         self,
@@ -238,11 +239,11 @@ class Reader:
         first = [pair for pair in candidates if _comes_first(held, *pair)]
         rest = [pair for pair in candidates if not _comes_first(held, *pair)]
         budget = budgets.get(service, self._sweep_budget)
-        budget -= sum(offer.sweep_calls(self.swept_names(tracked)) for tracked, _ in first)
+        budget -= sum(offer.sweep_calls(self._alone(tracked)) for tracked, _ in first)
         start = held.observed.sweep_turn.get(component_type, 0) % max(len(rest), 1)
         turn = []
         for pair in rest[start:] + rest[:start]:
-            cost = offer.sweep_calls(self.swept_names(pair[0]))
+            cost = offer.sweep_calls(self._alone(pair[0]))
             if cost > budget:
                 break
             budget -= cost
@@ -254,13 +255,13 @@ class Reader:
     def _sweep_one(self, held: HeldScope, tracked: Tracked, sighting: Sighting) -> dict[str, Any] | CloudError:
         offer = self._offers[tracked.type].offer
         try:
-            return dict(offer.sweep(held.cloud, sighting, self.swept_names(tracked)))
+            return dict(offer.sweep(held.cloud, sighting, self._alone(tracked)))
         except CloudError as error:
             return error  # its last values stay; existence and tags were read, so this is no reason to hold back
 
     def _note_unswept(self, held: HeldScope, tracked: Tracked, error: CloudError) -> bool:
         """Keep what the component says of parameters that could not be read; True if that is news."""
-        names = self.swept_names(tracked)
+        names = self._alone(tracked)
         seen = tracked.uid in held.observed.swept or not names.isdisjoint(tracked.memory.output_fields)
         note = words.unswept(names, error, seen_before=seen)
         is_news = held.observed.unswept.get(tracked.uid) != note
@@ -270,10 +271,10 @@ class Reader:
     def recall(self, held: HeldScope, chosen: list[tuple[Tracked, Sighting]], snapshot: Snapshot) -> None:
         """Put what was last swept beside what the bulk read returned."""
         for tracked, sighting in chosen:
-            swept = held.observed.swept.get(tracked.uid)
-            if swept is None or all(sighting.actual.get(name) == value for name, value in swept.values.items()):
-                continue
-            snapshot.put(replace(sighting, actual={**sighting.actual, **swept.values}))
+            tables = (held.observed.swept, held.observed.bulk_swept)
+            values = {k: v for table in tables if (one := table.get(tracked.uid)) for k, v in one.values.items()}
+            if any(sighting.actual.get(name) != value for name, value in values.items()):
+                snapshot.put(replace(sighting, actual={**sighting.actual, **values}))
 
 
 def _comes_first(held: HeldScope, tracked: Tracked, sighting: Sighting) -> bool:

@@ -151,7 +151,8 @@ class Observation:
     ``is_writing``: what it showed is still being reconciled. ``cycle_seconds`` and ``calls``: how long the last cycle
     took, and what it called. ``seen`` and ``pages``: the sightings of that read by type and id, and by type and
     fingerprint of their page. ``swept``: by uid, the parameters that are read one by one; ``unswept``: what a component
-    says of those that the last sweep could not read; ``sweep_turn``: by type, who is swept next.
+    says of those that the last sweep could not read; ``sweep_turn``: by type, who is swept next. ``bulk_swept`` and
+    ``bulk_unswept``: the same of those that are read of many in one call.
     ``absent_reads``: by uid, reads that did not show it. ``reads_since``: reads since a write was given up (S24).
     ``reported``: what events have reported of a component's errors since it was last without one.
     """
@@ -166,6 +167,8 @@ class Observation:
     swept: dict[str, Swept] = field(default_factory=dict)
     unswept: dict[str, str] = field(default_factory=dict)
     sweep_turn: dict[str, int] = field(default_factory=dict)
+    bulk_swept: dict[str, Swept] = field(default_factory=dict)
+    bulk_unswept: dict[str, str] = field(default_factory=dict)
     absent_reads: dict[str, AbsentReads] = field(default_factory=dict)
     reads_since: dict[str, AbsentReads] = field(default_factory=dict)
     reported: dict[str, set[str]] = field(default_factory=dict)
@@ -174,6 +177,10 @@ class Observation:
     def swept_since(self) -> datetime | None:
         """The time of the oldest sweep that still counts."""
         return min((swept.at for swept in self.swept.values()), default=None)
+
+    def unswept_of(self, uid: str) -> str:
+        """What a component says of swept parameters that could not be read; empty where all could."""
+        return "; ".join(note for table in (self.unswept, self.bulk_unswept) if (note := table.get(uid)))
 
     def cycle(self) -> ScopeCycle:
         """How the last cycle went, as a heartbeat reports it (C11)."""
@@ -189,14 +196,16 @@ class Observation:
 
     def forget(self, uid: str) -> None:
         """Forget what was observed of one component."""
-        for table in (self.swept, self.unswept, self.absent_reads, self.reads_since, self.reported):
+        for table in (self.swept, self.unswept, self.bulk_swept, self.bulk_unswept, self.absent_reads):
             table.pop(uid, None)
+        self.reads_since.pop(uid, None)
+        self.reported.pop(uid, None)
 
     def forget_readings(self) -> None:
         """Forget what was read: it may come from another realm."""
         self.seen, self.pages = {}, {}
-        self.swept.clear()
-        self.unswept.clear()
+        for table in (self.swept, self.unswept, self.bulk_swept, self.bulk_unswept):
+            table.clear()
 
 
 @dataclass(slots=True)
@@ -318,6 +327,7 @@ class HeldScope:
             self.forget(uid)
         for uid in self.work.apply(sent, self.scope, types):
             self.observed.unswept.pop(uid, None)  # it is swept anew, before all others
+            self.observed.bulk_unswept.pop(uid, None)
         for component in sent.components:  # an agent before this one may have left questions open
             if component.uid in self.work.tracked and is_waiting(component.memory.changed_by):
                 self.enquiries.next_ask.setdefault(component.uid, _AT_ONCE)

@@ -227,6 +227,8 @@ class Offer(ABC, Generic[C, K]):
     ``reads_by_parent``: it can list only what lies in given parents, so it is read after all others.
     ``reads_what_is_declared``: nothing lists all of this type with all there is to say of it: what is declared is read
     one by one, by what is known of it (``Query.declared``).
+    ``swept_in_bulk``: those of the swept parameters that are read of many resources in one call, though not in the list
+    of the resources themselves: they are read in every cycle for all that declare them (``sweep_in_bulk``).
 
     Four facts say what an id proves, for deletions and for what vanished (O17, O19, S19):
 
@@ -266,6 +268,7 @@ class Offer(ABC, Generic[C, K]):
     recognition: ClassVar[Recognition] = Recognition.UNIQUE_NAME
     reads_by_parent: ClassVar[bool] = False
     reads_what_is_declared: ClassVar[bool] = False
+    swept_in_bulk: ClassVar[frozenset[str]] = frozenset()
     outputs: ClassVar[Mapping[str, str]] = {}
     glass: ClassVar[GlassCommands] = GlassCommands()
     entry: ClassVar[Entry] = Entry()
@@ -311,6 +314,15 @@ class Offer(ABC, Generic[C, K]):
     def sweep_calls(self, names: Collection[str]) -> int:
         """How many calls ``sweep`` makes for these parameters."""
         return len(names)
+
+    def sweep_in_bulk(
+        self, cloud: K, asked: Sequence[tuple[Sighting, Collection[str]]]
+    ) -> Iterable[tuple[str, Mapping[str, Any] | CloudError]]:
+        """The values of parameters in ``swept_in_bulk``, by id: all that are asked for, or why they cannot be read.
+
+        One that is left out counts as unreadable (S0). What is raised is said of all.
+        """
+        raise NotImplementedError(f"{self.type} sweeps nothing in bulk, but was asked for {len(asked)}")
 
     @abstractmethod
     def read(self, cloud: K, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from fractal_cloud.model.errors import Conflict, Invalid, Transient
+from fractal_cloud.model.errors import Conflict, Denied, Invalid, Transient, Unreadable
 from fractal_cloud.model.sighting import Condition
 from fractal_cloud.offers.aws.ec2 import AwsEc2Instance
+from fractal_cloud.offers.aws.ec2_settings import ROOT_VOLUME
 from fractal_cloud.offers.offer import Query
 from fractal_cloud.offers.registry import installed
 from fractal_sandbox import Sandbox
@@ -129,3 +132,31 @@ def test_a_thousand_machines_are_asked_for_in_one_call(world: World, sandbox: Sa
     list(OFFER.sightings(world.cloud(), Query()))
     [call] = sandbox.aws.calls.find(operation="DescribeInstances")
     assert call.call.parameters["MaxResults"] == 1000
+
+
+@pytest.mark.rule("S23")
+def test_root_volumes_are_read_two_hundred_a_call(world: World, sandbox: Sandbox) -> None:
+    seen = world.bring(EXAMPLE)
+    sandbox.aws.calls.clear()
+    asked = [(replace(seen, resource_id=f"i-{number}"), list(ROOT_VOLUME)) for number in range(201)]
+    found = dict(OFFER.sweep_in_bulk(world.cloud(), asked))
+    assert sandbox.aws.calls.count(operation="DescribeVolumes") == 2
+    assert len(found) == 201
+    assert found["i-0"] == found["i-200"] == {name: MACHINE["parameters"][name] for name in ROOT_VOLUME}
+
+
+@pytest.mark.rule("S0", "S24")
+def test_a_root_volume_that_is_not_shown_is_unreadable_for_its_instance_alone(world: World, sandbox: Sandbox) -> None:
+    seen = world.bring(EXAMPLE)
+    gone = replace(seen, resource_id="i-gone", outputs={**seen.outputs, "rootVolumeId": "vol-0123456789abcdef0"})
+    without = {name: value for name, value in seen.outputs.items() if name != "rootVolumeId"}
+    bare = replace(seen, resource_id="i-bare", outputs=without)
+    asked = [(one, ["rootVolumeSize"]) for one in (gone, seen, bare)]
+    found = dict(OFFER.sweep_in_bulk(world.cloud(), asked))
+    assert found[seen.resource_id] == {"rootVolumeSize": 20}
+    assert isinstance(found["i-gone"], Unreadable)
+    assert isinstance(found["i-bare"], Unreadable)
+    sandbox.aws.knobs.fail(operation="DescribeVolumes", code="UnauthorizedOperation", status=403)
+    found = dict(OFFER.sweep_in_bulk(world.cloud(), asked[:2]))
+    assert all(isinstance(one, Denied) for one in found.values())
+    assert len(found) == 2

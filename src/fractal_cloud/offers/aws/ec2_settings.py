@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from fractal_cloud.model.errors import CloudError, Unreadable
 from fractal_cloud.offers.aws.cloud import Aws
 
 METADATA: Final[Mapping[str, str]] = {
@@ -28,6 +29,8 @@ ROOT_VOLUME: Final[Mapping[str, tuple[str, str]]] = {
 A volume can be changed in place, but it is a resource of its own that does not bear the protocol's tags: not by us.
 """
 
+_ALWAYS_REPORTED: Final = ("Size", "VolumeType", "Encrypted")
+_VALUES_OF_A_FILTER: Final = 200
 _DELETED: Final = "rootVolumeDeleteOnTermination"
 _MONITORED: Final = ("enabled", "pending")
 _OF_AMAZON: Final = "amazon"
@@ -84,6 +87,47 @@ def root_volume(cloud: Aws, volume_id: str, names: Collection[str]) -> dict[str,
     answer = cloud.find("ec2", "describe_volumes", VolumeIds=[volume_id])
     volume = next(iter(answer["Volumes"]), None) if answer else None
     return {} if volume is None else {name: volume.get(ROOT_VOLUME[name][1]) for name in names}
+
+
+def root_volumes(
+    cloud: Aws, asked: Iterable[tuple[str, str | None, Collection[str]]]
+) -> Iterator[tuple[str, Mapping[str, Any] | CloudError]]:
+    """What the root volumes of many instances report, two hundred a call; for each its instance, volume and names.
+
+    They are asked for by a filter, which leaves out what is gone: by ids, one that is gone would refuse them all.
+    """
+    known = []
+    for instance_id, volume_id, names in asked:
+        if volume_id:
+            known.append((instance_id, volume_id, names))
+        else:
+            yield instance_id, Unreadable("no root volume is attached to it")
+    for start in range(0, len(known), _VALUES_OF_A_FILTER):
+        some = known[start : start + _VALUES_OF_A_FILTER]
+        try:
+            volumes = _volumes(cloud, [volume_id for _, volume_id, _ in some])
+        except CloudError as error:
+            yield from ((instance_id, error) for instance_id, _, _ in some)
+            continue
+        for instance_id, volume_id, names in some:
+            yield instance_id, _reported(volumes.get(volume_id), volume_id, names)
+
+
+def _volumes(cloud: Aws, volume_ids: list[str]) -> dict[str, Mapping[str, Any]]:
+    by_id = [{"Name": "volume-id", "Values": volume_ids}]
+    pages = cloud.pages("ec2", "describe_volumes", "Volumes", Filters=by_id, MaxResults=_VALUES_OF_A_FILTER)
+    return {volume["VolumeId"]: volume for page in pages for volume in page}
+
+
+def _reported(
+    volume: Mapping[str, Any] | None, volume_id: str, names: Collection[str]
+) -> Mapping[str, Any] | CloudError:
+    if volume is None:
+        return Unreadable(f"AWS does not show its root volume {volume_id!r}")
+    lacking = [key for key in _ALWAYS_REPORTED if volume.get(key) is None]
+    if lacking:
+        return Unreadable(f"the answer about its root volume {volume_id!r} lacks {', '.join(lacking)}")
+    return {name: volume.get(ROOT_VOLUME[name][1]) for name in names}
 
 
 def root_mapping(instance: Mapping[str, Any]) -> Mapping[str, Any]:
