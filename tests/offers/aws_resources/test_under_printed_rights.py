@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
+from botocore.config import Config
 
 from fractal_sandbox import Sandbox
+from fractal_sandbox.aws import AGENT_ACCESS_KEY, SECRET_KEY
 from tests import aws_rights
 from tests.aws_rights import ACCOUNT
 from tests.offers.aws_resources.declarations import LIVE_SYSTEM, REGION, one, queue
@@ -186,23 +189,45 @@ def test_a_boundary_is_never_taken_off_or_widened(aws: World) -> None:
     assert made["PermissionsBoundary"]["PermissionsBoundaryArn"] == BOUNDARY
 
 
+def _patched_without_test(aws: World, url: str, delay: int) -> dict[str, Any]:
+    """What becomes of a patch of the queue alone, under the agent's key and in its name, with no `test` of the tags."""
+    control = boto3.client(
+        "cloudcontrol",
+        region_name=REGION,
+        endpoint_url=aws.person.url,
+        aws_access_key_id=AGENT_ACCESS_KEY,
+        aws_secret_access_key=SECRET_KEY,
+        config=Config(user_agent_extra=f"ls/{LIVE_SYSTEM} component/jobs reason/drift"),
+    )
+    patch = json.dumps([{"op": "replace", "path": "/DelaySeconds", "value": delay}])
+    begun = control.update_resource(TypeName="AWS::SQS::Queue", Identifier=url, PatchDocument=patch)["ProgressEvent"]
+    ended: dict[str, Any] = control.get_resource_request_status(RequestToken=begun["RequestToken"])["ProgressEvent"]
+    return ended
+
+
 @pytest.mark.rule("S16", "G1", "S21")
 def test_where_tags_decide_a_removal_at_the_last_moment_makes_aws_refuse_the_write(aws: World) -> None:
-    """The policy alone: the `test` of the patch is taken out on its way, and AWS's access control still holds it."""
+    """Twice over: by the patch's `test`, and by the policy alone, which refuses the same patch without one."""
     aws_rights.limit_to(aws.sandbox, [queue()])
     aws.deploy(LIVE_SYSTEM, queue())
     aws.settle()
     url, arn = (aws.output(LIVE_SYSTEM, "jobs", name) for name in ("QueueUrl", "Arn"))
     tagging, sqs = aws.person.client("resourcegroupstaggingapi"), aws.person.client("sqs")
+    assert _patched_without_test(aws, url, 30)["OperationStatus"] == "SUCCESS", "while it is managed"
+    without_test: list[dict[str, Any]] = []
 
     def release(call: Any) -> None:
         del call
         tagging.untag_resources(ResourceARNList=[arn], TagKeys=["managed-by"])
+        without_test.append(_patched_without_test(aws, url, 30))
 
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "60"})
     aws.cloud.knobs.before_call(release, times=1, operation="UpdateResource", actor="agent")
     for _ in range(4):
         aws.cycle()
+    [refused] = without_test
+    assert (refused["OperationStatus"], refused["ErrorCode"]) == ("FAILED", "AccessDenied")
+    assert "not authorized to perform: sqs:SetQueueAttributes" in refused["StatusMessage"]
     assert aws.status(LIVE_SYSTEM, "jobs") == "ManualOverride"
     kept = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["DelaySeconds"])["Attributes"]
     assert kept["DelaySeconds"] == "60", "what the person set stays"
