@@ -7,8 +7,8 @@ agent's code shares its mistakes. No memory, no clock, no cloud.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
 
 from fractal_sandbox.calls import Origin
 
@@ -25,6 +25,8 @@ __all__ = [
     "forbidden_creation",
     "forbidden_in_link",
 ]
+
+_V = TypeVar("_V")
 
 MANAGED_BY = "managed-by"
 OURS = "fractal-cloud"
@@ -44,7 +46,8 @@ class Change:
 
     `removed` maps keys to the value they must have to be removed (None: any); `removes_all` takes every tag away;
     `replace-tags` is a write of the whole set of tags. `finishes`: the resource was made by the agent's own call, which
-    could not carry tags, and the agent has not put any on it so far.
+    could not carry tags, and the agent has not put any on it so far. `is_caseless`: keys of the resource's tags that
+    differ in case alone are one key.
     """
 
     kind: Literal["modify", "delete", "tag", "replace-tags"]
@@ -52,6 +55,7 @@ class Change:
     removed: Mapping[str, str | None] = field(default_factory=dict)
     removes_all: bool = False
     finishes: bool = False
+    is_caseless: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class Broken:
 
 def forbidden(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken | None:
     """Return the rule that a change breaks on a resource with these tags; None if it is allowed."""
+    if change.is_caseless:
+        added, removed = _in_small_letters(change.added), _in_small_letters(change.removed)
+        small = replace(change, is_caseless=False, added=added, removed=removed)
+        declared = frozenset(key.casefold() for key in origin.tags)
+        return forbidden(small, _in_small_letters(tags), replace(origin, tags=declared))
     if LINK in tags and not PROTOCOL_KEYS & tags.keys():
         return forbidden_in_link(tags, origin)
     owner = tags.get(OWNER)
@@ -76,6 +85,10 @@ def forbidden(change: Change, tags: Mapping[str, str], origin: Origin) -> Broken
     if change.kind == "tag":
         return _forbidden_tagging(change, tags, origin)
     return _not_managed(tags)
+
+
+def _in_small_letters(tags: Mapping[str, _V]) -> dict[str, _V]:
+    return {key.casefold(): value for key, value in tags.items()}
 
 
 def forbidden_creation(tags: Mapping[str, str], origin: Origin) -> Broken | None:

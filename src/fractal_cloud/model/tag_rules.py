@@ -14,7 +14,7 @@ from typing import Final
 from pydantic import Field
 
 from fractal_cloud.model.declaration import Wire
-from fractal_cloud.model.tags import MANAGED_BY, OWNER, RECONCILE
+from fractal_cloud.model.tags import MANAGED_BY, OWNER, RECONCILE, ProtocolTags
 
 TAGS: Final = "tags"
 """The name under which a declaration says them, and under which all of them are left alone by `ignoreDrift`."""
@@ -22,6 +22,7 @@ TAGS: Final = "tags"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+\Z")
 _PATH: Final = re.compile(r'tags(?:\.(?P<plain>[A-Za-z0-9_-]+)|\[(?P<quoted>".*")\])\Z', re.DOTALL)
 _PROTOCOL: Final = (MANAGED_BY, RECONCILE, OWNER)
+_SEVERAL: Final = " / "
 _WRITTEN_BY_US: Final = "belongs to the product: it is written for you, and cannot be declared. Take it out"
 
 
@@ -46,6 +47,16 @@ class TagRules(Wire):
     def folded(self, key: str) -> str:
         """A key as the provider compares it with others."""
         return key.casefold() if self.caseless else key
+
+    def protocol(self, tags: Mapping[str, str]) -> ProtocolTags:
+        """What the three tags say, their keys compared as the provider compares them (T8).
+
+        Where several spellings of one key say different things, none of them is ours: another manager's stands (T7).
+        """
+        if not self.caseless:
+            return ProtocolTags.from_mapping(tags)
+        found = {key: {text for one, text in tags.items() if self.folded(one) == key} for key in _PROTOCOL}
+        return ProtocolTags.from_mapping({key: _SEVERAL.join(sorted(texts)) for key, texts in found.items() if texts})
 
     def errors(self, tags: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """Everything that is wrong with declared tags, by key; the key is empty where it is about all of them."""

@@ -32,7 +32,7 @@ UNGUARDED: Final = "no precondition, and tags never travel in an update: the win
 
 def protocol_of(tags: Mapping[str, str]) -> ProtocolTags:
     """What the three tags say."""
-    return ProtocolTags.from_mapping({key.lower(): value for key, value in tags.items()})
+    return RULES.protocol(tags)
 
 
 def write_tags(cloud: Azure, resource_id: str, add: ProtocolTags, remove: ProtocolTags) -> None:

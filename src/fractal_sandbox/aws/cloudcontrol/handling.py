@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fractal_sandbox.aws.answer import AwsError
+from fractal_sandbox.aws.cloudcontrol.caseless import duplicate, replaced
 from fractal_sandbox.aws.cloudcontrol.patching import PatchError, patched, read_patch
 from fractal_sandbox.aws.cloudcontrol.paths import Path, found, pruned, text_of
 from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, Verb, catalog
@@ -54,6 +55,9 @@ def create(schema: TypeSchema, model: Model, region: str) -> str:
     identifier = identifier_of(schema, model)
     if identifier and STORE.find(schema, identifier, region) is not None:
         raise already_exists(schema, identifier)
+    if duplicate(schema, model):
+        message = "Duplicate tag keys found. Please note that Tag keys are case insensitive."
+        raise Refused("InvalidRequest", message)
     twin = find_twin(schema.name)
     known = model if twin is None else twin.create(model, region)
     whole = completed(schema, known, region)
@@ -94,6 +98,7 @@ def update(schema: TypeSchema, identifier: str, shown: Model, after: Model, regi
             changed.pop(name, None)
         elif shown.get(name) != after[name] or type(shown.get(name)) is not type(after[name]):
             changed[name] = _with_unseen(schema, before.get(name), after[name], name)
+    changed = replaced(schema, before, changed)
     twin = find_twin(schema.name)
     if twin is not None:
         twin.update(identifier, before, changed, region)
@@ -105,7 +110,7 @@ def retag(schema: TypeSchema, identifier: str, tags: Mapping[str, str], region: 
     before = STORE.find(schema, identifier, region)
     if before is None:
         raise Refused("NotFound", not_found(schema, identifier).message)
-    after = with_tags(schema, before, tags)
+    after = replaced(schema, before, with_tags(schema, before, tags))
     twin = find_twin(schema.name)
     if twin is not None:
         twin.update(identifier, before, after, region)

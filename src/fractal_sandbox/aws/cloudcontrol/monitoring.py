@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from fractal_sandbox.aws import accounts
 from fractal_sandbox.aws.answer import Answer
 from fractal_sandbox.aws.cloudcontrol.api import model_shown, requests_of
+from fractal_sandbox.aws.cloudcontrol.caseless import is_caseless
 from fractal_sandbox.aws.cloudcontrol.parts import parts
 from fractal_sandbox.aws.cloudcontrol.patching import PatchError, patched, read_patch
 from fractal_sandbox.aws.cloudcontrol.refs import named, named_by_tag, names, ref_of, tags_of
@@ -63,8 +64,10 @@ def effect_of(context: FixContext, call: Call) -> WriteEffect:
         return _on_parent(schema, model, call.region)
     tags = STORE.tags(schema, identifier, call.region) or {}
     if call.operation == "DeleteResource":
-        return WriteEffect([Touch(str(ref), Change("delete"), tags)])
-    return WriteEffect([Touch(str(ref), change, tags) for change in _changes(context, schema, identifier, call)])
+        return WriteEffect([Touch(str(ref), Change("delete", is_caseless=is_caseless(schema)), tags)])
+    caseless = is_caseless(schema)
+    changes = (replace(one, is_caseless=caseless) for one in _changes(context, schema, identifier, call))
+    return WriteEffect([Touch(str(ref), change, tags) for change in changes])
 
 
 def made(context: FixContext, call: Call, answer: Answer) -> list[Ref]:

@@ -13,12 +13,14 @@ from functools import cached_property
 from typing import Any, Final
 
 from fractal_cloud.model.catalog import GlassCommands, TypeFacts, part_name
+from fractal_cloud.model.tag_rules import TagRules
 from fractal_cloud.model.wording import FACTS
 from fractal_cloud.offers.aws.resources.glass import by_cloud_control
 from fractal_cloud.offers.aws.resources.marks import parameters
 from fractal_cloud.offers.aws.resources.schema import AwsType, Schema
 from fractal_cloud.offers.aws.resources.tables.arns import ARNS, own_arn
 from fractal_cloud.offers.aws.resources.tables.tagging import COMMANDS, WITHOUT_TAGGING_API
+from fractal_cloud.offers.aws.tags import NAME as NAME_TAG
 from fractal_cloud.offers.aws.tags import NAMED_RULES, RULES
 
 FAMILY: Final = "aws-resources"
@@ -141,7 +143,18 @@ class Described:
         """What a resource with these properties and tags is called."""
         if self.is_only_part or self.key:
             return part_name(properties.get(one) for one in self.key)
-        return tags.get("Name", "") if self.is_named_by_tag else str(properties.get(self.name_parameter) or "")
+        return self.tagged_name(tags) if self.is_named_by_tag else str(properties.get(self.name_parameter) or "")
+
+    def tagged_name(self, tags: Mapping[str, str]) -> str:
+        """What the tag `Name` says; empty where there is none."""
+        return self.tag_rules.actual(tags, (NAME_TAG,)).get(NAME_TAG, "")
+
+    @cached_property
+    def tag_rules(self) -> TagRules:
+        """Which tags people may declare, and how their keys are compared."""
+        rules = NAMED_RULES if self.is_named_by_tag else RULES
+        is_caseless = self.type.tags is not None and self.type.tags.caseless
+        return rules.model_copy(update={"caseless": True}) if is_caseless else rules
 
     @cached_property
     def incarnation(self) -> str:
@@ -186,7 +199,7 @@ class Described:
             tags_frozen=self._is_frozen,
             owner_moves=part is None and not self._is_frozen,
             holds_data=kind.holds_data,
-            tag_rules=NAMED_RULES if self.is_named_by_tag else RULES,
+            tag_rules=self.tag_rules,
             guard=self._guard(),
             glass=self._glass(),
             family=FAMILY,

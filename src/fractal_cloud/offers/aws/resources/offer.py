@@ -160,7 +160,8 @@ class AwsTypeOffer(FamilyOffer[Aws]):
         raw = json.loads(sighting.revision or "null")
         is_untested = raw is None and bool(adding)  # nothing is there that could be tested
         if self.described.is_listed_by_tags and (is_untested or self._unread(sighting)):
-            self._tag_by_tagging_api(here, sighting, adding, removing)
+            given = {one: text for key, text in adding.items() for one in tags.spelled(kind.tags, raw, [key])}
+            self._tag_by_tagging_api(here, sighting, given, tags.spelled(kind.tags, raw, removing))
             return
         operations = tags.changes(kind.tags, raw, adding, removing)
         if operations:
@@ -265,7 +266,7 @@ class AwsTypeOffer(FamilyOffer[Aws]):
         return now is None or now.revision != sighting.revision
 
     def _tag_by_tagging_api(
-        self, here: Aws, sighting: Sighting, adding: Mapping[str, str], removing: Mapping[str, str]
+        self, here: Aws, sighting: Sighting, adding: Mapping[str, str], removing: Collection[str]
     ) -> None:
         """Single tags, where a patch cannot change them alone: under no condition but the guard's own read."""
         arn = str(sighting.outputs[self.described.arn_output])

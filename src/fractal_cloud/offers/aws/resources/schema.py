@@ -14,7 +14,7 @@ from fractal_cloud.offers.aws.resources.tables.data import holds_data
 from fractal_cloud.offers.aws.resources.tables.names import name_property
 from fractal_cloud.offers.aws.resources.tables.parts import PARTS, PartOf
 from fractal_cloud.offers.aws.resources.tables.places import place
-from fractal_cloud.offers.aws.resources.tables.tagging import ADAPTERS, Adapter
+from fractal_cloud.offers.aws.resources.tables.tagging import ADAPTERS, Adapter, has_caseless_keys
 
 Schema = dict[str, Any]
 Verb = Literal["create", "read", "update", "delete", "list"]
@@ -34,6 +34,7 @@ class Tagging:
     """Where the tags of a type stand: a property that is a list of pairs or a map.
 
     ``extra``: what else every pair of the list must say. ``on_create``: whether the create call takes them.
+    ``caseless``: keys that differ in case alone are one key (T8).
     """
 
     property: str
@@ -43,6 +44,11 @@ class Tagging:
     on_create: bool = True
     updatable: bool = True
     extra: tuple[tuple[str, Any], ...] = ()
+    caseless: bool = False
+
+    def folded(self, key: str) -> str:
+        """A key as AWS compares it with others."""
+        return key.casefold() if self.caseless else key
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,17 +211,18 @@ def _tagging(document: Mapping[str, Any], schema: Schema) -> Tagging | None:
     if name not in schema["properties"] or name in _paths(document, "writeOnlyProperties"):
         return None  # what nobody can read protects nobody
     on_create, updatable = bool(said.get("tagOnCreate", True)), bool(said.get("tagUpdatable", True))
+    caseless = has_caseless_keys(document["typeName"])
     found = resolve(schema["properties"][name], schema)
     if found.get("type") != "array":
         if found.get("properties"):
             return None  # a list of pairs in an object of its own: no map
-        return Tagging(name, "map", on_create=on_create, updatable=updatable)
+        return Tagging(name, "map", on_create=on_create, updatable=updatable, caseless=caseless)
     pair = resolve(found.get("items", {}), schema)
     names = {one.casefold(): one for one in pair.get("properties", {})}
     if "key" not in names or "value" not in names:
         return None
     extra = tuple((one, False) for one in pair.get("required", ()) if one.casefold() not in ("key", "value"))
-    return Tagging(name, "list", names["key"], names["value"], on_create, updatable, extra)
+    return Tagging(name, "list", names["key"], names["value"], on_create, updatable, extra, caseless)
 
 
 def _naming(

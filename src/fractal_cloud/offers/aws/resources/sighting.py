@@ -18,7 +18,6 @@ from fractal_cloud.offers.aws.resources.calls import Progress, Properties
 from fractal_cloud.offers.aws.resources.facts import ARN, NAME, REGION, Described
 from fractal_cloud.offers.aws.resources.known import Known, KnownOfType, Memory
 from fractal_cloud.offers.aws.resources.tables.arns import ARNS
-from fractal_cloud.offers.aws.tags import NAME as NAME_TAG
 from fractal_cloud.offers.aws.tags import interned
 
 _CONDITIONS: Final[Mapping[str, Condition]] = {
@@ -112,7 +111,7 @@ class Shown:
     ) -> Sighting:
         """What is known of a resource, with its tags and what of its values was read."""
         described = self.described
-        name = found.get(NAME_TAG, "") if described.is_named_by_tag else known.name
+        name = described.tagged_name(found) if described.is_named_by_tag else known.name
         here = {REGION: interned(self.cloud.region)} if described.type.place else {}
         named = {NAME: name} if described.is_named_by_tag else {}
         if described.name_parameter:
@@ -122,7 +121,7 @@ class Shown:
             name=name,
             resource_id=known.identifier,
             parent_id=known.parent_id,
-            protocol=tags.protocol(found),
+            protocol=tags.protocol(described.tag_rules, found),
             tags=found,
             actual={**here, **actual, **named},
             outputs=known.outputs,

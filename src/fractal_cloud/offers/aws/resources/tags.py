@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from fractal_cloud.model.tags import ProtocolTags
+from fractal_cloud.model.tag_rules import TagRules
+from fractal_cloud.model.tags import RECONCILE_VALUE, ProtocolTags
 from fractal_cloud.offers.aws.resources.patch import Operation, pointer
 from fractal_cloud.offers.aws.resources.schema import Tagging
 
@@ -32,13 +33,22 @@ def written(tagging: Tagging, tags: Mapping[str, str]) -> Any:
     return dict(tags) if tagging.shape == "map" else [_pair(tagging, key, value) for key, value in tags.items()]
 
 
-def protocol(tags: Mapping[str, str]) -> ProtocolTags:
+def protocol(rules: TagRules, tags: Mapping[str, str]) -> ProtocolTags:
     """What the tags say to the protocol; what belongs to a stack has another manager (T7)."""
     stack = next((tags[key] for key in _STACK if key in tags), None)
-    found = ProtocolTags.from_mapping(tags)
+    found = rules.protocol(tags)
     if stack is None:
         return found
-    return ProtocolTags.from_values(f"the CloudFormation stack {stack}", tags.get("fractal-cloud"), found.owner)
+    reconcile = RECONCILE_VALUE if found.reconcile else None
+    return ProtocolTags.from_values(f"the CloudFormation stack {stack}", reconcile, found.owner)
+
+
+def spelled(tagging: Tagging, value: Any, keys: Iterable[str]) -> list[str]:
+    """Keys as they stand on a resource whose tags were read; one that is not there stays as it is given."""
+    held: dict[str, list[str]] = {}
+    for key in read(tagging, value):
+        held.setdefault(tagging.folded(key), []).append(key)
+    return [one for key in keys for one in held.get(tagging.folded(key), [key])]
 
 
 def guard(tagging: Tagging, value: Any) -> list[Operation]:
@@ -47,10 +57,12 @@ def guard(tagging: Tagging, value: Any) -> list[Operation]:
 
 
 def changes(tagging: Tagging, value: Any, add: Mapping[str, str], remove: Iterable[str]) -> list[Operation]:
-    """The operations that add, replace and remove single tags in a property as it was read."""
+    """The operations that add, replace and remove single tags in a property as it was read, each as it stands there."""
     at = pointer("", tagging.property)
     if value is None:
         return [{"op": "add", "path": at, "value": written(tagging, add)}] if add else []
+    add = {one: text for key, text in add.items() for one in spelled(tagging, value, [key])}
+    remove = spelled(tagging, value, remove)
     if isinstance(value, Mapping):
         gone = [{"op": "remove", "path": pointer(at, key)} for key in remove if key in value]
         return [*gone, *({"op": "add", "path": pointer(at, key), "value": text} for key, text in add.items())]

@@ -230,10 +230,11 @@ class _Profiles(_OfIam):
 
 
 def _tags(kept: Any) -> dict[str, str]:
-    """moto keeps the tags of IAM in lists, or in maps by key in either form."""
+    """moto keeps the tags of IAM in lists, or in maps, whose keys it spells in small letters where they hold pairs."""
     if not isinstance(kept, dict):
         return {one["Key"]: one["Value"] for one in kept or []}
-    return {key: one["Value"] if isinstance(one, dict) else str(one) for key, one in kept.items()}
+    pairs = (one if isinstance(one, dict) else {"Key": key, "Value": str(one)} for key, one in kept.items())
+    return {pair["Key"]: pair["Value"] for pair in pairs}
 
 
 def _text(document: Any) -> str:

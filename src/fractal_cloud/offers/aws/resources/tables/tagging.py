@@ -1,4 +1,4 @@
-"""How the tags of a type are reached where its schema does not say it, and which services the tagging API leaves out.
+"""How tags of a type are reached and compared where its schema does not say it, and what the tagging API leaves out.
 
 Sources: for the adapters, the service's API reference, since the schemas say ``taggable: false``; for the tagging API,
 https://docs.aws.amazon.com/resourcegroupstagging/latest/APIReference/supported-services.html , where IAM's roles,
@@ -73,6 +73,19 @@ ADAPTERS: Final[Mapping[str, Adapter]] = {
         removes_pairs=True,
     ),
 }
+
+# Keys of tags that differ in case alone are one key, spelled as it was written last; everywhere else they are two.
+# IAM: https://docs.aws.amazon.com/IAM/latest/UserGuide/id_tags.html#case-sensitivity , users and roles, and nothing
+# else of it. Kendra, Kendra Intelligent Ranking, Q Business: the data type `Tag` in the API reference of each («Keys
+# are not case sensitive»). Lex says so of its V1 alone, of which CloudFormation has no types.
+_CASELESS_TYPES: Final = frozenset({"AWS::IAM::Role", "AWS::IAM::User"})
+_CASELESS_SERVICES: Final = frozenset({"Kendra", "KendraRanking", "QBusiness"})
+
+
+def has_caseless_keys(type_name: str) -> bool:
+    """Whether AWS compares the keys of this type's tags without regard to case (T8)."""
+    return type_name in _CASELESS_TYPES or type_name.split("::")[1] in _CASELESS_SERVICES
+
 
 # Not served by the Resource Groups Tagging API: their tags change through Cloud Control or their own service.
 WITHOUT_TAGGING_API: Final = frozenset({"IAM", "AutoScaling", "Organizations", "SSO", "Budgets", "CE"})
