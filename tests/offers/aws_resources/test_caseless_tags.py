@@ -148,11 +148,11 @@ def test_a_key_that_is_one_of_the_three_to_the_type_cannot_be_declared(aws: Worl
         assert answer.status_code == 422
         assert "belongs to the product" in answer.text
     body = {"id": LIVE_SYSTEM, "components": [{**queue(), "tags": {key: "mine"}}]}
-    assert aws.api.put(f"/livesystems/{LIVE_SYSTEM}", json=body).status_code == 202, "queues tell cases apart"
+    assert aws.api.put(f"/livesystems/{LIVE_SYSTEM}", json=body).status_code == 202, "to a queue they are two keys"
 
 
 @pytest.mark.rule("T7", "T8", "G10")
-def test_other_types_of_iam_tell_keys_apart_by_case(aws: World) -> None:
+def test_to_other_types_of_iam_keys_that_differ_in_case_are_two(aws: World) -> None:
     """The counterpart: to a policy, `Managed-By` is any tag of somebody else's, and stays."""
     iam = aws.person.client("iam")
     made = iam.create_policy(
