@@ -1,8 +1,8 @@
 """Types whose services compare the keys of tags without regard to case: a later spelling replaces the earlier one.
 
 Sources: https://docs.aws.amazon.com/IAM/latest/UserGuide/id_tags.html («Tag key values for IAM users and roles are not
-case sensitive, but case is preserved»; to other types of IAM they are two keys); the API references of Amazon Kendra and
-Amazon Q Business, `Tag$Key` («Keys are not case sensitive»).
+case sensitive, but case is preserved»; to other types of IAM they are two keys); the API references of Amazon Kendra
+and Amazon Q Business, `Tag$Key` («Keys are not case sensitive»).
 """
 
 from __future__ import annotations
