@@ -13,6 +13,7 @@ from fractal_cloud.offers.aws.resources import tags
 from fractal_cloud.offers.aws.resources.patch import patch
 from fractal_cloud.offers.aws.resources.schema import Tagging
 from fractal_cloud.offers.aws.resources.spellings import as_declared
+from fractal_cloud.offers.aws.tags import RULES
 from fractal_sandbox.aws.cloudcontrol.patching import patched
 
 _SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["a", "b", "a/b", "m~n", ""])
@@ -56,7 +57,7 @@ def test_single_tags_change_and_all_others_stay(tagging: Tagging) -> None:
 
 @pytest.mark.rule("T7")
 def test_tags_of_a_stack_name_another_manager() -> None:
-    found = tags.protocol({"managed-by": "fractal-cloud", "aws:cloudformation:stack-name": "billing"})
+    found = tags.protocol(RULES, {"managed-by": "fractal-cloud", "aws:cloudformation:stack-name": "billing"})
     assert not found.is_managed
     assert found.other_manager == "the CloudFormation stack billing"
 
