@@ -37,7 +37,11 @@ def discover(
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--type", metavar="TYPE", help="Only this type, such as AwsVpc; may be given several times."),
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            help="Only this type, such as AwsVpc or AWS::SQS::Queue; may be given several times.",
+        ),
     ] = None,
     live_system: Annotated[str, typer.Option("--id", metavar="LS", help="Id of the LiveSystem.")] = "discovered",
     output: Annotated[Written, typer.Option("--output", "-o", help="What to write it in.")] = Written.PYTHON,
@@ -63,6 +67,8 @@ def discover(
     places += [{"namespace": name} for name in dict.fromkeys(namespace or ())]
     places += [{"location": name} for name in dict.fromkeys(location or ())]
     places = places or [{}]
+    read = with_referenced(chosen, installed().get)
+    _check_listed(chosen, read)
     nowhere = sorted(offer.type.rpartition(".")[2] for offer in chosen if not places_of(offer, places))
     if nowhere:
         raise CommandError(
@@ -71,7 +77,7 @@ def discover(
             code=Exit.USAGE,
         )
     try:
-        found = survey(cloud.connect(), with_referenced(chosen, installed().get), places)
+        found = survey(cloud.connect(), read, places)
     except ModuleNotFoundError as error:
         raise CommandError(str(error)) from None
     except CloudError as error:
@@ -79,7 +85,8 @@ def discover(
             f"{cloud.title} cannot be read: {error.message}",
             advice="Log in with the vendor's own tools, and try again.",
         ) from None
-    made = draft(live_system, found.seen, {offer.type for offer in chosen})
+    wanted = {offer.type for offer in chosen}
+    made = draft(live_system, found.seen, wanted | {one.type for one in read if one.vendor_type in wanted})
     sys.stdout.write(to_python(made) if output is Written.PYTHON else to_yaml(made))
     sys.stdout.flush()
     if not made.components:
@@ -101,9 +108,36 @@ def _chosen(every: Sequence[AnyOffer], kinds: Iterable[str]) -> list[AnyOffer]:
         by_name[offer.type.casefold()] = by_name[offer.type.rpartition(".")[2].casefold()] = offer
     chosen: dict[str, AnyOffer] = {}
     for kind in kinds:
-        found = by_name.get(kind.casefold())
+        found = by_name.get(kind.casefold()) or _of_family(kind, every[0].provider)
         if found is None:
             words = [offer.type.rpartition(".")[2] for offer in every]
             raise CommandError(f"{kind!r} {unknown('type of this provider', kind, words)}", code=Exit.USAGE)
         chosen[found.type] = found
     return list(chosen.values()) or list(every)
+
+
+def _of_family(kind: str, provider: str) -> AnyOffer | None:
+    """The offer of a type by the vendor's own name; None where it has not the form of one of this provider."""
+    from fractal_cloud.offers.registry import installed
+
+    family = installed().family_of(kind)
+    if family is None or family.provider != provider:
+        return None
+    found = installed().get(kind)
+    if found is None:
+        raise CommandError(
+            f"{kind!r} {family.refusal(kind)}", advice="fractal types search WORDS finds types.", code=Exit.USAGE
+        )
+    return found
+
+
+def _check_listed(chosen: Sequence[AnyOffer], read: Sequence[AnyOffer]) -> None:
+    """Refuse types that no list shows, also where parts that are to be read lie in them."""
+    for offer in read:
+        if offer.unlisted:
+            named = "" if offer in chosen else ", and what is to be read lies in such"
+            raise CommandError(
+                f"{offer.type} cannot be discovered: it {offer.unlisted}{named}",
+                advice=f"Declare yours by name: fractal types show {offer.type} says what names one.",
+                code=Exit.USAGE,
+            )

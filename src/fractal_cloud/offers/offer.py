@@ -230,6 +230,8 @@ class Offer(ABC, Generic[C, K]):
     ``swept_in_bulk``: those of the swept parameters that are read of many resources in one call, though not in the list
     of the resources themselves: they are read in every cycle for all that declare them (``sweep_in_bulk``).
 
+    ``unlisted``: why not all of this type can be listed, in words that follow its name; empty where it can.
+
     Four facts say what an id proves, for deletions and for what vanished (O17, O19, S19):
 
     ``ids_return``: a later resource may bear the same id, and nothing the cloud reports distinguishes the two. Where
@@ -269,6 +271,7 @@ class Offer(ABC, Generic[C, K]):
     reads_by_parent: ClassVar[bool] = False
     reads_what_is_declared: ClassVar[bool] = False
     swept_in_bulk: ClassVar[frozenset[str]] = frozenset()
+    unlisted: ClassVar[str] = ""
     outputs: ClassVar[Mapping[str, str]] = {}
     glass: ClassVar[GlassCommands] = GlassCommands()
     entry: ClassVar[Entry] = Entry()
@@ -431,6 +434,11 @@ class Offer(ABC, Generic[C, K]):
         """Whether the cloud made it by itself (a VPC's default group): it is discovered only if something names it."""
         del sighting
         return False
+
+    def managed_elsewhere(self, sighting: Sighting) -> str:
+        """What other tool manages it, so that it is not to be discovered (T7); empty where none is known."""
+        del sighting
+        return ""
 
     def changed_by(
         self, cloud: K, sighting: Sighting, wanted: Wanted[C], asked: Collection[Asked]

@@ -12,12 +12,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from fractal_cloud.cli.discovery.identities import Identities, each_once, noun, short_type
+from fractal_cloud.cli.discovery.nested_values import MayBeSecretError, NestedValues
 from fractal_cloud.cli.discovery.reading import Seen
-from fractal_cloud.model.reference import SecretReference
+from fractal_cloud.model.catalog import TypeFacts
+from fractal_cloud.model.reference import OutputReference, SecretReference, form_errors, literal, output_reference
 from fractal_cloud.model.secret_detection import apparent_secret
 from fractal_cloud.offers.parameter_validation import ParameterCheck
-from fractal_cloud.offers.plain_data import plain_data_errors
+from fractal_cloud.offers.plain_data import MAX_DEPTH, MAX_VENDORS_DEPTH, plain_data_errors
 from fractal_cloud.offers.secret_stores import GUIDE
+from fractal_cloud.rules.drift import places_marked
+from fractal_cloud.rules.nested.path import root
+from fractal_cloud.rules.nested.shape import shape_of
 
 MAX_ID = 63
 
@@ -44,7 +50,7 @@ class Draft:
 
 def draft(live_system_id: str, seen: Sequence[Seen], wanted: Collection[str]) -> Draft:
     """Declare everything of the wanted types, and of others what those refer to."""
-    return _Drafting(live_system_id, seen, wanted).draft
+    return _Drafting(live_system_id, each_once(seen), wanted).draft
 
 
 class _Unfit(Exception):
@@ -61,6 +67,9 @@ class _Drafting:
             for output, value in one.sighting.outputs.items()
             if output in _outputs_referred_to(seen)
         }
+        self._wanted = wanted
+        self._identities = Identities(seen)
+        self._under_way: set[int] = set()
         self._done: dict[tuple[str, str, str], Drafted | _Unfit] = {}
         self._ids: set[str] = set()
         for one in sorted(seen, key=_order(seen)):
@@ -73,32 +82,38 @@ class _Drafting:
         key = (seen.offer.type, seen.place, seen.sighting.resource_id)
         if key not in self._done:
             try:
+                self._under_way.add(id(seen))
                 made = self._declare(seen)
                 self.draft.components.append(made)
                 self._done[key] = made
             except _Unfit as reason:
-                kind = seen.offer.type.rpartition(".")[2]
-                self.draft.left_out.append(f"{kind} {seen.sighting.resource_id}: {reason}")
+                self.draft.left_out.append(f"{short_type(seen.offer.type)} {seen.sighting.resource_id}: {reason}")
                 self._done[key] = reason
+            finally:
+                self._under_way.discard(id(seen))
         found = self._done[key]
         if isinstance(found, _Unfit):
             raise found
         return found
 
     def _declare(self, seen: Seen) -> Drafted:
-        name = seen.sighting.name
+        name, facts = seen.sighting.name, seen.offer.facts()
+        other = seen.offer.managed_elsewhere(seen.sighting)
+        if other:
+            raise _Unfit(f"{other} manages it: change it there, or take it out of that first")
         if not name:
             raise _Unfit("it has no name to find it by; give it one, and discover again")
         if self._many[_identity(seen)] > 1:
             raise _Unfit(f"several are named {name!r}; rename all but one, and discover again")
         notes = [*_ownership_notes(seen, self.draft.live_system_id), *([seen.unread] if seen.unread else [])]
-        parameters = self._parameters(seen, notes)
-        component_id = self._free_id(seen)
-        if component_id != name:
-            parameters = {"name": name, **parameters}
+        notes += _never_returned(facts)
+        parameters = self._of_vendor(seen, facts, notes) if facts.nested else self._parameters(seen, notes)
+        component_id = self._free_id(seen, _stem(seen, facts, parameters))
+        if component_id != name and facts.named_by not in parameters and not facts.is_keyed:
+            parameters = {facts.named_by: name, **parameters}
         self._drop_invalid(seen, component_id, parameters, notes)
         self._ids.add(component_id)
-        references = [name for name in seen.offer.facts().references() if name in parameters]
+        references = [] if facts.nested else [name for name in facts.references() if name in parameters]
         return Drafted(component_id, seen, parameters, references, notes)
 
     def _parameters(self, seen: Seen, notes: list[str]) -> dict[str, Any]:
@@ -111,7 +126,7 @@ class _Drafting:
             if value is None or name == "name" or (name in references and not value):
                 continue
             if name not in references:
-                found[name] = _without_secrets(seen, name, value, notes)
+                found[name] = literal(_without_secrets(seen, name, value, notes))
                 continue
             try:
                 found[name] = self._component_ids(value, *references[name])
@@ -120,6 +135,52 @@ class _Drafting:
                     raise
                 notes.append(f"{name} is left out: {reason}")
         return found
+
+    def _of_vendor(self, seen: Seen, facts: TypeFacts, notes: list[str]) -> dict[str, Any]:
+        """The parameters of a type by the vendor's own name, with references to what is drafted beside it."""
+        shape, required = shape_of(facts.parameter_schema), facts.parameter_schema.get("required", ())
+        values = NestedValues(self._reference, lambda path: _bound(seen, path, notes))
+        as_they_are = {*facts.words, *([] if facts.is_keyed else [facts.named_by])}  # known before anything is made
+        found: dict[str, Any] = {}
+        for name in facts.parameter_schema.get("properties", {}):
+            value = seen.sighting.actual.get(name)
+            if value is None or name == "name" or (facts.is_part and name in facts.words):
+                continue
+            if name == facts.parent:
+                found[name] = self._parent(seen, value, *facts.references()[name])
+                continue
+            try:
+                found[name] = (
+                    literal(value) if name in as_they_are else values.declared(value, shape.property(name), (name,))
+                )
+            except MayBeSecretError as reason:
+                if name in required:
+                    raise _Unfit(f"{reason}, and it cannot be declared without") from None
+                notes.append(f"{name} is left out: {reason}")
+        unread = {root(path) for path in places_marked(facts, "writeOnly")}
+        for name in required:
+            if name not in found and name in unread:
+                raise _Unfit(f"it needs {name}, which the cloud never returns: declare it by hand")
+        return {name: value for name, value in found.items() if value or not seen.sighting.actual[name]}
+
+    def _reference(self, text: str) -> Any:
+        """A reference to the component whose id or ARN a text is; None where it is none's, or its own."""
+        named = self._identities.of(text)
+        if named is None or named[0].offer.type not in self._wanted or id(named[0]) in self._under_way:
+            return None
+        with suppress(_Unfit):
+            return str(OutputReference(self._component(named[0]).id, named[1]))
+        return None
+
+    def _parent(self, seen: Seen, value: Any, target: str, output: str) -> Any:
+        """A reference to what a part belongs to, which comes along, asked for or not."""
+        named = self._identities.parent(seen, target, output, value)
+        if named is None:
+            raise _Unfit(f"{short_type(target)} {value} was not found")
+        try:
+            return str(OutputReference(self._component(named[0]).id, named[1]))
+        except _Unfit:
+            raise _Unfit(f"{short_type(target)} {value} is left out") from None
 
     def _component_ids(self, value: Any, target: str, output: str) -> Any:
         """The ids of the components that stand for the cloud's own ids; they come along, asked for or not."""
@@ -134,10 +195,9 @@ class _Drafting:
         except _Unfit:
             raise _Unfit(f"{kind} {value} is left out") from None
 
-    def _free_id(self, seen: Seen) -> str:
+    def _free_id(self, seen: Seen, stem: str) -> str:
         """A legal id that no other component has: the name made legal, then with its kind, then with a number."""
-        stem = legal_id(seen.sighting.name)
-        kind = legal_id(_kebab(seen.offer.type.rpartition(".")[2]).removeprefix(f"{seen.offer.provider}-"))
+        kind = legal_id(_kebab(noun(seen.offer)))
         if stem and stem not in self._ids:
             return stem
         number = 1
@@ -151,9 +211,14 @@ class _Drafting:
     def _drop_invalid(self, seen: Seen, component_id: str, parameters: dict[str, Any], notes: list[str]) -> None:
         """Leave out what the type would refuse; raises where it cannot be left out."""
         facts = seen.offer.facts()
-        required = {"name", *facts.parameter_schema.get("required", ())}
+        required = {facts.named_by, *facts.key, *facts.parameter_schema.get("required", ())}
         check = ParameterCheck(facts)
-        while errors := [*check.errors(component_id, parameters), *plain_data_errors(parameters)]:
+        deepest = MAX_VENDORS_DEPTH if facts.nested else MAX_DEPTH
+        while errors := [
+            *check.errors(component_id, parameters),
+            *form_errors(parameters, free_keys=facts.nested),
+            *plain_data_errors(parameters, lines=facts.nested, deepest=deepest),
+        ]:
             path, message = errors[0]
             name = str(path[0]) if path else ""
             if name in required or name not in parameters:
@@ -180,6 +245,27 @@ def _without_secrets(seen: Seen, name: str, value: Any, notes: list[str]) -> Any
     if isinstance(value, Mapping):
         return {key: leaf(key, text) for key, text in value.items()}
     return leaf("", value)
+
+
+def _bound(seen: Seen, path: str, notes: list[str]) -> str:
+    """The name of the secret that stands for a value, said in the comments."""
+    secret = legal_id("-".join((seen.sighting.name, _kebab(path))))
+    notes.append(f"{path} is not written here: bind the secret {secret!r} to its value, see {GUIDE}")
+    return secret
+
+
+def _stem(seen: Seen, facts: TypeFacts, parameters: Mapping[str, Any]) -> str:
+    """What an id is made of: the name; of a part, whose name is a key, the id of its parent and what it is."""
+    parent = output_reference(parameters.get(facts.parent)) if facts.is_part and facts.parent else None
+    if parent is None:
+        return legal_id(seen.sighting.name)
+    return legal_id(f"{parent.component[: MAX_ID // 2]}-{_kebab(noun(seen.offer))}")
+
+
+def _never_returned(facts: TypeFacts) -> list[str]:
+    names = sorted(places_marked(facts, "writeOnly")) if facts.nested else []
+    said = f"the cloud never returns {', '.join(names)}: what is set there is not written here"
+    return [said] if names else []
 
 
 def _identity(seen: Seen) -> tuple[str, str, str | None, str]:

@@ -65,7 +65,7 @@ def survey(session: Session, offers: Sequence[AnyOffer], places: Sequence[Mappin
     realm = realms.get("") or next(iter(realms.values()))
     found = Survey()
     with ThreadPoolExecutor(CALLS_AT_ONCE) as pool:
-        for _, group in groupby(offers, key=lambda offer: offer.reads_by_parent):
+        for _, group in groupby(offers, key=lambda offer: offer.reads_by_parent and offer.type):
             asked = [(offer, place) for offer in group for place in places_of(offer, places)]
             listings = pool.map(lambda one: _list(session, realm, one, found), asked)
             for (offer, place), listing in zip(asked, list(listings), strict=True):
@@ -93,8 +93,9 @@ def _list(session: Session, realm: str, asked: tuple[AnyOffer, str], before: Sur
     parents: frozenset[str] = frozenset()
     if offer.reads_by_parent and offer.parent is not None:
         target, output = offer.facts().references()[offer.parent]
-        here = (one for one in before.seen if one.offer.type == target and one.place == place)
-        parents = frozenset(str(one.sighting.outputs[output]) for one in here if output in one.sighting.outputs)
+        here = (one.sighting for one in before.seen if one.offer.type == target and one.place == place)
+        known = (one.outputs.get(output, one.actual.get(output)) for one in here)
+        parents = frozenset(str(one) for one in known if one is not None)
     try:
         return list(offer.sightings(cloud, Query(parent_ids=parents)))
     except CloudError as error:

@@ -14,7 +14,9 @@ import yaml
 
 from fractal_cloud.cli.discovery.drafting import Draft, Drafted
 from fractal_cloud.cli.yaml_loader import Loader
-from fractal_cloud.model.reference import has_reference, secret_name
+from fractal_cloud.model.component import COMPONENT_FIELDS
+from fractal_cloud.model.generic_component import GenericComponent
+from fractal_cloud.model.reference import has_reference, output_reference, secret_name
 from fractal_cloud.model.visible_text import is_hidden
 
 WIDTH = 100
@@ -84,7 +86,8 @@ def to_python(draft: Draft) -> str:
     has_secrets = any(has_reference(dict(one.parameters)) for one in draft.components)
     parts = [_comments(_header(draft)), "\n", _imports(list(makers.values()), has_secrets=has_secrets), "\n"]
     for one in draft.components:
-        arguments = [("id", json.dumps(one.id)), *_arguments(one, names)]
+        own = [("", json.dumps(one.seen.offer.type))] if issubclass(one.seen.offer.component, GenericComponent) else []
+        arguments = [*own, ("id", json.dumps(one.id)), *_arguments(one, names)]
         call = _call(f"{names[one.id]} = {makers[one.seen.offer.type][2]}", arguments)
         parts.append(f"{_comments(one.notes)}{call}\n")
     components = _list([names[one.id] for one in draft.components], "")
@@ -95,7 +98,9 @@ def to_python(draft: Draft) -> str:
 
 def _constructor(one: Drafted) -> tuple[str, str, str]:
     """What to import (module, name) and what to call for a component: the SDK's short name, else the class itself."""
-    component = one.seen.offer.component
+    component, provider = one.seen.offer.component, one.seen.offer.provider
+    if issubclass(component, GenericComponent):
+        return provider, provider, f"{provider}.resource"
     category = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", component.type.partition(".")[0]).lower()
     try:
         module: ModuleType | None = import_module(f"fractal_cloud.{category}.{component.provider}")
@@ -135,30 +140,47 @@ def _names(draft: Draft, taken: set[str]) -> dict[str, str]:
 
 def _arguments(one: Drafted, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     fields = one.seen.offer.component.parameter_fields()
+    others: dict[str, Any] = {}
     for name, value in one.parameters.items():
-        if name not in one.references:
-            yield fields[name], _value(value, "    ")
+        if _is_no_keyword(one, fields[name]):
+            others[name] = value
+        elif name not in one.references:
+            yield fields[name], _value(value, "    ", names)
         elif isinstance(value, list):
             yield fields[name], _list([names[item] for item in value], "    ")
         else:
             yield fields[name], names[value]
+    if others:
+        yield "parameters", _value(others, "    ", names)
+
+
+def _is_no_keyword(one: Drafted, name: str) -> bool:
+    """Whether a vendor's name cannot stand as a keyword of ``resource``: it is no word, or taken."""
+    if not issubclass(one.seen.offer.component, GenericComponent):
+        return False
+    return not name.isidentifier() or keyword.iskeyword(name) or name in COMPONENT_FIELDS | {"parameters"}
 
 
 def _call(head: str, arguments: Sequence[tuple[str, str]]) -> str:
-    line = f"{head}({', '.join(f'{name}={value}' for name, value in arguments)})\n"
+    written = [f"{name}={value}" if name else value for name, value in arguments]
+    line = f"{head}({', '.join(written)})\n"
     if len(line) <= WIDTH and "\n" not in line[:-1]:
         return line
-    return f"{head}(\n{''.join(f'    {name}={value},' + chr(10) for name, value in arguments)})\n"
+    return f"{head}(\n{''.join(f'    {one},' + chr(10) for one in written)})\n"
 
 
-def _value(value: Any, indent: str) -> str:
+def _value(value: Any, indent: str, names: Mapping[str, str]) -> str:
     """A plain value as a Python literal, and a reference as it is written in Python."""
+    if isinstance(value, str) and (output := output_reference(value)) is not None and output.component in names:
+        return f"{names[output.component]}.output({json.dumps(output.field)})"
     if (name := secret_name(value)) is not None:
         return f"secret({json.dumps(name)})"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_value(key, '')}: {_value(item, '')}" for key, item in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{_value(key, '', names)}: {_value(item, '', names)}" for key, item in value.items()) + "}"
+        )
     if isinstance(value, (list, tuple)):
-        return _list([_value(item, "") for item in value], indent)
+        return _list([_value(item, "", names) for item in value], indent)
     if isinstance(value, str) and value.isprintable():
         return json.dumps(value, ensure_ascii=False)
     return repr(value)

@@ -7,7 +7,7 @@ belong here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -181,6 +181,30 @@ class Described:
     def is_in_several(self) -> bool:
         """Whether its identity holds other resources, so that these are read first."""
         return self.type.part is not None or bool(self.key) or bool(self.type.list_parents)
+
+    @property
+    def is_listed_whole(self) -> bool:
+        """Whether one list shows all of the type."""
+        return "list" in self.type.handlers and not self.type.list_parents
+
+    def models_within(self, parents: Sequence[str]) -> list[dict[str, str]]:
+        """What lists are asked with that together show all parts of these parents; none where AWS has no such list."""
+        kind, part = self.type, self.type.part
+        if part is None or "list" not in kind.handlers or not parents:
+            return []
+        if not kind.list_parents:
+            return [{}]
+        return [{part.property: one} for one in parents] if kind.list_parents == (part.property,) else []
+
+    @property
+    def unlisted(self) -> str:
+        """Why nobody can list all of the type, in words that follow its name; empty where one can."""
+        kind = self.type
+        if self.is_listed_whole or self.models_within(["-"]):
+            return ""
+        if "list" not in kind.handlers:
+            return "is never listed by AWS"
+        return f"is listed by AWS only with {' and '.join(kind.list_parents)} given"
 
     def facts(self) -> TypeFacts:
         """All of it as plain data."""

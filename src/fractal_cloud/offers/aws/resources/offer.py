@@ -57,6 +57,7 @@ class AwsTypeOffer(FamilyOffer[Aws]):
             blocks_parent_deletion=part is not None and part.blocks_parent,
             predicted={},
             unguarded=described.unguarded,
+            unlisted=described.unlisted,
         )
 
     # --- reading
@@ -88,6 +89,11 @@ class AwsTypeOffer(FamilyOffer[Aws]):
         del published
         actual = as_declared(self.type, sighting.actual, declared)
         return sighting if actual is sighting.actual else replace(sighting, actual=actual)
+
+    def managed_elsewhere(self, sighting: Sighting) -> str:
+        """The stack that it belongs to (T7)."""
+        stack = tags.stack(sighting.tags)
+        return "" if stack is None else f"the CloudFormation stack {stack!r}"
 
     # --- writing
 

@@ -52,7 +52,7 @@ class Search:
         self._shown.memory.requests.load(self._cloud)
         declared = self._declared()
         if not declared:
-            if not self._query.names:
+            if not self._query.names and not self._query.declared:
                 yield from self._everything()
             elif self._bulk is not None:
                 yield from self._rest()
@@ -80,12 +80,14 @@ class Search:
             self._bulk.conclude(identifier)
 
     def _everything(self) -> Iterator[Found]:
-        """All of the type, for whoever declares nothing of it yet; those in parents are not listed by themselves."""
-        if self._described.type.list_parents or self._described.type.part is not None:
-            return
-        found = [identifier for identifier, _ in self._list({})]
-        for start in range(0, len(found), _SEARCHED):
-            yield from self._each(set(found[start : start + _SEARCHED]))
+        """All of the type, for whoever declares nothing of it yet; of parts those of the parents that are given."""
+        models: list[dict[str, str]] = [{}] if self._described.is_listed_whole else []
+        if self._described.type.part is not None:
+            models = self._described.models_within(sorted(self._query.parent_ids))
+        for model in models:
+            found = [identifier for identifier, _ in self._list(model)]
+            for start in range(0, len(found), _SEARCHED):
+                yield from self._each(set(found[start : start + _SEARCHED]))
 
     # --- what is declared
 

@@ -33,14 +33,19 @@ def written(tagging: Tagging, tags: Mapping[str, str]) -> Any:
     return dict(tags) if tagging.shape == "map" else [_pair(tagging, key, value) for key, value in tags.items()]
 
 
+def stack(tags: Mapping[str, str]) -> str | None:
+    """The CloudFormation stack that a resource with these tags belongs to; None where there is none."""
+    return next((tags[key] for key in _STACK if key in tags), None)
+
+
 def protocol(rules: TagRules, tags: Mapping[str, str]) -> ProtocolTags:
     """What the tags say to the protocol; what belongs to a stack has another manager (T7)."""
-    stack = next((tags[key] for key in _STACK if key in tags), None)
+    of_stack = stack(tags)
     found = rules.protocol(tags)
-    if stack is None:
+    if of_stack is None:
         return found
     reconcile = RECONCILE_VALUE if found.reconcile else None
-    return ProtocolTags.from_values(f"the CloudFormation stack {stack}", reconcile, found.owner)
+    return ProtocolTags.from_values(f"the CloudFormation stack {of_stack}", reconcile, found.owner)
 
 
 def spelled(tagging: Tagging, value: Any, keys: Iterable[str]) -> list[str]:

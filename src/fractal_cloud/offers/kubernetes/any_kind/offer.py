@@ -56,6 +56,7 @@ class AnyKindOffer(FamilyOffer[Kubernetes], ObjectOffer[GenericComponent]):
     kind_facts: ClassVar[KindFacts]
     pods_at: ClassVar[str]
     record = MANAGED_FIELDS
+    unlisted = "is listed by its metadata; `kubectl get … -o yaml | fractal convert -` drafts its objects"
 
     @classmethod
     def of_kind(cls, kind: KindFacts) -> Self:
