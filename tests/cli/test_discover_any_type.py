@@ -19,7 +19,7 @@ from tests.world import REGION, World
 
 QUEUE, TOPIC, GROUP = "AWS::SQS::Queue", "AWS::SNS::Topic", "AWS::Logs::LogGroup"
 SUBSCRIPTION, ROLE = "AWS::SNS::Subscription", "AWS::IAM::Role"
-STREAM, GATEWAY = "AWS::Kinesis::Stream", "AWS::EC2::TransitGateway"
+STREAM, GATEWAY, TABLE = "AWS::Kinesis::Stream", "AWS::EC2::TransitGateway", "AWS::EC2::RouteTable"
 APP, FUNCTION, SECRET = "AWS::Amplify::App", "AWS::Lambda::Function", "AWS::SecretsManager::Secret"
 LIVE_SYSTEM = "discovered"
 Json = dict[str, Any]
@@ -188,6 +188,28 @@ def test_no_secret_stands_in_a_draft(discover: Discover, world: World, tmp_path:
     assert "SecretString" in ran.out
     _deploy(world, document)
     _assert_silent(world, document)
+
+
+@pytest.mark.rule("G11", "S25")
+def test_types_with_classes_are_preferred_and_referred_to(discover: Discover, world: World, tmp_path: Path) -> None:
+    ec2 = world.person.ec2
+    named = [{"ResourceType": "vpc", "Tags": [{"Key": "Name", "Value": "Shop"}]}]
+    net = ec2.create_vpc(CidrBlock="10.1.0.0/16", TagSpecifications=named)["Vpc"]["VpcId"]
+    _create(world, TABLE, VpcId=net, Tags=_tags(Name="ways"))
+    document = _read(discover("AwsVpc", "AWS::EC2::VPC", TABLE), tmp_path)
+    types = {component["id"]: component["type"] for component in document["components"]}
+    assert types == {"shop": "NetworkAndCompute.IaaS.AwsVpc", "ways": TABLE}
+    assert _by_id(document)["ways"]["VpcId"] == "${shop.vpcId}"
+    _deploy(world, document)
+    _assert_silent(world, document)
+
+
+@pytest.mark.rule("G11", "S25")
+def test_a_part_brings_its_parent_along(discover: Discover, world: World, tmp_path: Path) -> None:
+    _make_messaging(world)
+    found = _by_id(_read(discover(SUBSCRIPTION), tmp_path))
+    assert set(found) == {"news-of-day", "news-of-day-subscription"}
+    assert found["news-of-day-subscription"]["TopicArn"] == "${news-of-day.TopicArn}"
 
 
 @pytest.mark.parametrize(
