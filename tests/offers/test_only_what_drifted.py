@@ -32,6 +32,11 @@ ENTANGLED: dict[tuple[str, str], tuple[frozenset[str], str]] = {
     (LOAD_BALANCER, "publicInterface"): (frozenset({"usePrivateIp"}), "privately"),
 }
 """Parameters that cannot be corrected beside those that are ignored, and a word of the message that says so."""
+RESTS_ON = {
+    ("Storage.PaaS.AwsRdsPostgres", "performanceInsightsRetentionPeriod"): "enablePerformanceInsights",
+    ("Storage.PaaS.AwsRdsPostgres", "performanceInsightsKMSKeyId"): "enablePerformanceInsights",
+}
+"""Parameters that are compared only while a switch is on, which the example's other value turns off."""
 MEANS = {(LOAD_BALANCER, "usePrivateIp"): ("servers", "labelSelectors")}
 """What is taken off and put back to correct a parameter, where it is not ignored; the journal names that too."""
 TYPES = [
@@ -111,7 +116,16 @@ class Trial:
 
     def all_beside(self, drifted: str) -> list[str]:
         """All other parameters, but for sizes that the cloud may raise: beside their switch they do not drift."""
-        return [name for name in self.example.changes if name != drifted and name not in self.compared.grows]
+        names = [name for name in self.example.changes if name != drifted and name not in self.compared.grows]
+        return [name for name in names if not self.is_silenced(name, drifted, names)]
+
+    def is_silenced(self, name: str, drifted: str, others: Sequence[str]) -> bool:
+        """Whether a parameter would not drift beside the others, or would keep the one that is tried from drifting."""
+        return self.rests_on(name) in {drifted, *others} or name == self.rests_on(drifted)
+
+    def rests_on(self, name: str) -> str | None:
+        """The switch without which a parameter means nothing."""
+        return RESTS_ON.get((self.offer.type, name))
 
     def corrects(self, drifted: str, beside: Sequence[str]) -> None:
         """A person edits all of them; the agent corrects the one that is not ignored, and says so."""
@@ -193,7 +207,9 @@ def test_each_parameter_is_corrected_beside_each_other_that_is_ignored(trial: Tr
     for ignored in trial.example.changes:
         trial.deploy(())
         for drifted in trial.example.editable():
-            if drifted not in (ignored, trial.compared.grows.get(ignored)):
+            if drifted not in (ignored, trial.compared.grows.get(ignored), trial.rests_on(ignored)) and (
+                trial.rests_on(drifted) != ignored
+            ):
                 trial.corrects(drifted, [ignored])
         if ignored in trial.example.only_up:
             trial.declaration["parameters"][ignored] = trial.example.changes[ignored]
