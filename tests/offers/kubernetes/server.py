@@ -155,14 +155,19 @@ class ServedKinds(Kinds):
             self.define(definition)
         listed = [kind for path in versions for kind in _kinds(server.ask("GET", path).json() or {})]
         self._custom["listed"] = [kind for kind in listed if self.find(kind.group, kind.version, kind.plural) is None]
+        served = {(kind.group, kind.version, kind.plural) for kind in listed}
+        self._not_served = self._built_in.keys() - served
 
     def undefine(self, name: str) -> list[Kind]:
         del name
         return []
 
     def of(self, resource: str) -> Kind:
-        """The kind whose objects are kept under this name."""
-        return next(kind for kind in self if kind.resource == resource)
+        """The kind whose objects are kept under this name, in a version that the server has."""
+        return next(kind for kind in self if kind.resource == resource and self._is_served(kind))
+
+    def _is_served(self, kind: Kind) -> bool:
+        return (kind.group, kind.version, kind.plural) not in self._not_served
 
 
 def _kinds(listed: Object) -> list[Kind]:
@@ -180,6 +185,11 @@ def _kinds(listed: Object) -> list[Kind]:
         for one in listed.get("resources", ())
         if "/" not in one["name"]
     ]
+
+
+def _is_gone(taken: Reply, name: str) -> bool:
+    """Whether an object is not there any more, rather than its kind."""
+    return taken.status == 404 and (taken.json() or {}).get("details", {}).get("name") == name
 
 
 class ServedStore(Store):
@@ -233,7 +243,8 @@ class ServedStore(Store):
         """Delete an object, and let nothing hold it back."""
         kind, metadata = self._kinds.of(resource), item["metadata"]
         target = Target(kind, metadata.get("namespace", ""), metadata["name"])
-        self._server.ask("DELETE", path_of(target), {"gracePeriodSeconds": 0})
+        taken = self._server.ask("DELETE", path_of(target), {"gracePeriodSeconds": 0})
+        assert taken.is_good or _is_gone(taken, metadata["name"]), f"{path_of(target)}: {taken}"
         deadline = time.monotonic() + 20
         while (dying := self.get(kind, target.namespace, target.name)) is not None:
             assert time.monotonic() < deadline, f"{path_of(target)} does not go"
