@@ -13,7 +13,15 @@ from typing import Any
 
 from fractal_sandbox.kubernetes.errors import ApiError
 from fractal_sandbox.kubernetes.kinds import Kind, Object
-from fractal_sandbox.kubernetes.managed_fields import Changes, Path, Writer, entries_of, fields_of, paths_of
+from fractal_sandbox.kubernetes.managed_fields import (
+    Changes,
+    Path,
+    Writer,
+    applied_fields,
+    entries_of,
+    paths_of,
+    tree_of,
+)
 from fractal_sandbox.kubernetes.published import Node
 
 __all__ = ["applied"]
@@ -27,8 +35,8 @@ def applied(
     Raises the refusal of one that conflicts with other managers.
     """
     entries, node = entries_of(item), kind.node
-    named = dict(fields_of(config, node))
-    there = dict(fields_of(item, node))
+    named = dict(applied_fields(config, kind))
+    there = dict(applied_fields(item, kind))
     mine = next((entry for entry in entries if writer.wrote(entry, kind.api_version)), None)
     if mine is not None and mine["apiVersion"] != kind.api_version:
         raise ApiError(501, "", f"{writer.manager} applied {mine['apiVersion']} before: not stood in for here")
@@ -45,12 +53,13 @@ def applied(
         raise _conflicts(disputed)
     for entry in others:
         taken = {path for one, path in disputed if one is entry}
-        entry["fieldsV1"] = _without_paths(entry, taken)
+        entry["fieldsV1"] = tree_of(path for path in paths_of(entry) if path not in taken)
     before = set(paths_of(mine)) if mine is not None else set()
     kept = {path for entry in others for path in paths_of(entry)}
+    still_owned = named.keys() | kept
     for path in sorted(before - named.keys(), reverse=True):
-        if path not in kept:
-            _remove(merged, path, named.keys() | kept)
+        if not any(one[: len(path)] == path for one in still_owned):
+            _remove(merged, path, still_owned)
     if mine is None or before != named.keys():
         mine = writer.entry(str(config.get("apiVersion", item["apiVersion"])), named, at)
     return merged, [*others, mine]
@@ -86,16 +95,6 @@ def _shown(path: Path) -> str:
         else:
             parts.append(f"[={text}]")
     return "".join(parts)
-
-
-def _without_paths(entry: Object, taken: set[Path]) -> Object:
-    tree: Object = {}
-    for path in paths_of(entry):
-        if path not in taken:
-            here = tree
-            for key in path:
-                here = here.setdefault(key, {})
-    return tree
 
 
 def _merged(there: Any, config: Any, node: Node) -> Any:

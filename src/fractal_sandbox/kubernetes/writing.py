@@ -22,7 +22,7 @@ from fractal_sandbox.kubernetes.decoding import read_object
 from fractal_sandbox.kubernetes.defaults import complete
 from fractal_sandbox.kubernetes.errors import ApiError, Cause
 from fractal_sandbox.kubernetes.kinds import NAMESPACE, Kind, Object
-from fractal_sandbox.kubernetes.managed_fields import Writer, fields_of, owned, with_entries
+from fractal_sandbox.kubernetes.managed_fields import Writer, applied_fields, fields_of, owned, with_entries
 from fractal_sandbox.kubernetes.networking import Addresses
 from fractal_sandbox.kubernetes.patching import json_patch, merge_patch, strategic_merge_patch
 from fractal_sandbox.kubernetes.request import KubeRequest, Target
@@ -239,7 +239,7 @@ class Writing:
             metadata = {key: value for key, value in config["metadata"].items() if key != "resourceVersion"}
             read = read_object(target.kind, {**config, "metadata": {**metadata, "name": target.name}})
             writer = Writer(manager, "Apply", target.subresource)
-            entry = writer.entry(target.kind.api_version, dict(fields_of(config, target.kind.node)), now())
+            entry = writer.entry(target.kind.api_version, dict(applied_fields(config, target.kind)), now())
             return replace(self._create(target, read), managed=[entry])
         _check_amounts(target.kind, config)
         writer = Writer(manager, "Apply", target.subresource)
