@@ -112,7 +112,8 @@ def _tree(value: Any, path: Path, recorded: Sequence[Tree]) -> Tree | None:
     """The fields at a path, as a tree; None where the path leads nowhere. ``recorded``: what managers own here.
 
     A list is entered only where the server records owners of its elements: one that it takes for a single value (a
-    definition whose schema it has not taken in yet) would lose every element that is not named.
+    definition whose schema it has not taken in yet) would lose every element that is not named. So would a map that
+    it takes for a single value, as older servers do below what a schema leaves open.
     """
     if not path:
         return {}
@@ -125,7 +126,10 @@ def _tree(value: Any, path: Path, recorded: Sequence[Tree]) -> Tree | None:
         found = next((one for one in value if _is_meant(one, step)), None)
         names = sorted(name for name, _ in step.keys if found is not None and name in found)
         key = f"k:{json.dumps({name: found[name] for name in names}, separators=(',', ':'))}" if found else ""
-    inner = _tree(found, path[1:], [tree[key] for tree in recorded if key in tree]) if key else None
+    if not key:
+        return None
+    below = [tree[key] for tree in recorded if key in tree]
+    inner: Tree | None = {} if below and not any(below) else _tree(found, path[1:], below)
     return None if inner is None else {key: inner}
 
 
