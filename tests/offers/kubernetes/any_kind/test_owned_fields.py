@@ -1,4 +1,4 @@
-"""What is applied of an object that a server records as it is shown here: never less than it takes for one value."""
+"""What is applied of an object that a server records as it is shown here: never less than it keeps as one value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def runner(fields: dict[str, Any], manager: str = FIELD_MANAGER, operation: str 
     ids=["brought whole", "applied whole", "entered"],
 )
 @pytest.mark.parametrize("operation", ["Update", "Apply"])
-def test_a_map_that_a_server_takes_for_one_value_is_applied_whole(fields: dict[str, Any], operation: str) -> None:
+def test_a_map_that_a_server_keeps_as_one_value_is_applied_whole(fields: dict[str, Any], operation: str) -> None:
     item = runner(fields, operation=operation)
     is_entered = bool(fields["f:spec"]["f:workers"])
     said = configuration(item, [OURS])["spec"]
