@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from fractal_cloud.model.wording import FACTS
@@ -30,11 +30,23 @@ def parameters(aws_type: AwsType) -> Schema:
     made = Marker(aws_type).made()
     tags = aws_type.tags.property if aws_type.tags is not None else ""
     left_out = {tags, *(name for name in aws_type.read_only if "." not in name)}
+    _keep_what_is_referred_to(made, left_out)
     made["properties"] = {name: one for name, one in made["properties"].items() if name not in left_out}
     made["required"] = [name for name in made["required"] if name in made["properties"]]
     if not made.get("$defs"):
         made.pop("$defs", None)
     return made
+
+
+def _keep_what_is_referred_to(made: Schema, names: Iterable[str]) -> None:
+    """Define properties that will be left out where others refer to them for what they may be: not for their marks."""
+    moved = {f"#/properties/{name}": name for name in names}
+    for _, one in list(_named(made)):
+        name = moved.get(str(one.get("$ref")))
+        if name is not None:
+            one["$ref"] = f"#/$defs/{name}Property"
+            unmarked = {key: value for key, value in made["properties"][name].items() if key != FACTS}
+            made.setdefault("$defs", {})[f"{name}Property"] = unmarked
 
 
 class Marker:
