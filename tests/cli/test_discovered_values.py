@@ -77,6 +77,7 @@ def test_what_may_be_a_secret_is_not_written_where_no_reference_can_stand(name: 
     [
         ("PartitionKey", "customer"),
         ("Free", {"MODE": "fast"}),
+        ("Free", {"key": "images/"}),
         ("Pairs", [{"Name": "MODE", "Value": "fast"}]),
         ("Text", '{\n  "widgets": [{"type": "metric"}]\n}'),
         ("Text", "abcdefghijklmnopqrst"),

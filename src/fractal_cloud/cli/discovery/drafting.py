@@ -157,11 +157,12 @@ class _Drafting:
                 if name in required:
                     raise _Unfit(f"{reason}, and it cannot be declared without") from None
                 notes.append(f"{name} is left out: {reason}")
+        found = {name: value for name, value in found.items() if value or not seen.sighting.actual[name]}
         unread = {root(path) for path in places_marked(facts, "writeOnly")}
         for name in required:
             if name not in found and name in unread:
                 raise _Unfit(f"it needs {name}, which the cloud never returns: declare it by hand")
-        return {name: value for name, value in found.items() if value or not seen.sighting.actual[name]}
+        return found
 
     def _reference(self, text: str) -> Any:
         """A reference to the component whose id or ARN a text is; None where it is none's, or its own."""
