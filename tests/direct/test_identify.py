@@ -33,6 +33,11 @@ CATALOG = {
     "Only": facts("Only", [], {"name": {"default": "the-one", "x-fractal": {"enforced": True}}}),
     "Space": facts("Space", ["namespace"], {"namespace": {"default": "main", "x-fractal": {"enforced": True}}}),
     "Inside": facts("Inside", [], {"only": reference("Only")}, parent="only"),
+    "Part": facts(
+        "Part", ["region"], {"only": reference("Only")}, parent="only", is_part=True, in_scope_of_parent=True
+    ),
+    "Apart": facts("Apart", ["region"], {"only": reference("Only")}, parent="only", is_part=True),
+    "Of": facts("Of", ["region"], {"net": reference("Net")}, parent="net", is_part=True, in_scope_of_parent=True),
     "Soft": facts("Soft", ["namespace"], {"namespace": {"default": "main"}}),
 }
 
@@ -179,3 +184,39 @@ def test_parents_that_go_round_without_it_end_too() -> None:
         declare(("a", "Loop", {"up": "b"}), ("b", "Loop", {"up": "c"}), ("c", "Loop", {"up": "b"})), catalog
     )
     assert found["a"].parent == "c/b"
+
+
+# --- parts, and the scope of their parent
+
+
+@pytest.mark.rule("S25")
+def test_a_part_that_follows_its_parent_is_where_that_is() -> None:
+    found = identities(declare(("o", "Only", {"region": "eu"}), ("p", "Part", {"only": "o"})), CATALOG)
+    assert found["p"] == DeclaredIdentity("global", "p", "the-one")
+    said = identities(declare(("o", "Only", {"region": "eu"}), ("p", "Part", {"only": "o", "region": "eu"})), CATALOG)
+    assert said["p"].place == "global", "that it says where its parent lies changes nothing"
+    beside = identities(declare(NET, ("p", "Of", {"net": "net"})), CATALOG)
+    assert beside["p"] == DeclaredIdentity("eu", "p", "outer")
+
+
+@pytest.mark.rule("S25")
+def test_a_part_says_no_other_word_than_the_parent_it_follows() -> None:
+    _, errors = find_identities(
+        declare(("o", "Only", {"region": "eu"}), ("p", "Part", {"only": "o", "region": "us"})), CATALOG
+    )
+    [error] = errors
+    assert error.path == "components[p].parameters.region"
+    assert "is 'us', but its only 'o' is in 'eu'" in error.message
+
+
+@pytest.mark.rule("S25")
+def test_a_part_that_cannot_follow_its_parent_is_refused() -> None:
+    _, errors = find_identities(declare(("o", "Only", {}), ("p", "Apart", {"only": "o", "region": "eu"})), CATALOG)
+    assert [error.path for error in errors] == ["components[p].parameters.only"]
+    assert "is observed in another scope than its parts" in errors[0].message
+
+
+@pytest.mark.rule("S25")
+def test_a_part_whose_parent_is_not_declared_here_is_where_it_says() -> None:
+    found = identities(declare(("p", "Part", {"only": "elsewhere", "region": "eu"})), CATALOG)
+    assert found["p"].place == "eu"

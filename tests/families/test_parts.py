@@ -16,8 +16,11 @@ from tests.links.clouds import Thing
 pytestmark = pytest.mark.rule("S25")
 
 
-@pytest.fixture
-def toy_world(tmp_path: Path) -> Iterator[World]:
+@pytest.fixture(params=["beside it", pytest.param("in the scope of its parent", marks=pytest.mark.soak)])
+def toy_world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """Parents lie in the region of their parts, or are observed for all regions, and their parts with them."""
+    if request.param != "beside it":
+        monkeypatch.setattr(toys, "EVERYWHERE", frozenset({toys.QUEUE}))
     with world(tmp_path) as made:
         yield made
 

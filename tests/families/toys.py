@@ -147,6 +147,9 @@ IN_THE_ACCOUNT: dict[str, dict[str, Any]] = {
 }
 
 
+EVERYWHERE: frozenset[str] = frozenset()
+"""Types whose names are unique everywhere, and in no region of their own: a test may put some in."""
+
 GLASS = GlassCommands(break_glass=["toys untag {resourceId}"], readopt=["toys tag {resourceId}"])
 
 
@@ -168,12 +171,13 @@ def facts_of(component_type: str, schema: Mapping[str, Any]) -> TypeFacts:
             **({"$defs": copy.deepcopy(schema["$defs"])} if "$defs" in schema else {}),
         },
         outputs={"endpoint": "where it is reached", "QueueId": "its id", **schema["outputs"]},
-        place=["region"],
+        place=[] if component_type in EVERYWHERE else ["region"],
         family="toy-types",
         name_parameter=schema["name_parameter"],
         nested=True,
         taggable=part is None and not schema.get("creates_once"),
         is_part=part is not None,
+        in_scope_of_parent=part is not None,
         parent="Queue" if part is not None else None,
         key=part["key"] if part is not None else [],
         creates_once=bool(schema.get("creates_once")),

@@ -11,8 +11,8 @@ from typing import Final
 
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.served_types import OfferFacts
-from fractal_cloud.model.catalog import GLOBAL_PLACE
-from fractal_cloud.model.reference import FindReference
+from fractal_cloud.model.catalog import GLOBAL_PLACE, as_word
+from fractal_cloud.model.reference import FindReference, output_reference
 from fractal_cloud.model.tracked import Tracked
 
 _REGIONS: Final = ("region", "location")
@@ -23,10 +23,22 @@ def place_of(held: HeldScope, offers: Mapping[str, OfferFacts], tracked: Tracked
     facts = offers.get(lookup.type)
     if facts is None or facts.offer.reads_by_parent or facts.own.provider != held.scope.provider:
         return None
-    words = dict(zip(offers[tracked.type].own.place, held.scope.place.split("/"), strict=False))
+    words = _words(held, offers[tracked.type], tracked)
     if lookup.region:
         words |= {word: lookup.region for word in facts.own.place if word in _REGIONS}
     return "/".join(words.get(word, "") for word in facts.own.place) or GLOBAL_PLACE
+
+
+def _words(held: HeldScope, facts: OfferFacts, tracked: Tracked) -> dict[str, str]:
+    """The words of a component's place; of a part that is observed where its parent is, what that declares."""
+    if held.scope.place != GLOBAL_PLACE:
+        return dict(zip(facts.own.place, held.scope.place.split("/"), strict=False))
+    above = output_reference(tracked.parameters.get(facts.parent or ""))
+    known = held.work.tracked.values() if above is not None and facts.own.place else ()
+    is_of = (tracked.live_system_id, above.component if above is not None else "")
+    parents = (one for one in known if (one.live_system_id, one.component_id) == is_of)
+    said = {**next((one.parameters for one in parents), {}), **tracked.parameters}
+    return {word: as_word(said.get(word)) for word in facts.own.place}
 
 
 def searched_types(held: HeldScope, offers: Mapping[str, OfferFacts]) -> Iterator[str]:

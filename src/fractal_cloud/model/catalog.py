@@ -84,8 +84,9 @@ class TypeFacts(Wire):
     and ``name`` says it. ``nested``: its parameters are the vendor's own nested values, compared by path.
     ``is_part``: it carries no tags, and belongs to the resource that ``parent`` names (S25). ``key``: where no single
     parameter names a part, those whose values together distinguish the parts of one parent; a part with neither is the
-    only one of its parent (see ``part_name``). ``creates_once``: it carries no tags, and a component may say
-    `createOnce` (S1b). ``tag_rules``: which tags people may declare for it.
+    only one of its parent (see ``part_name``). ``in_scope_of_parent``: it is observed in the scope of its parent, also
+    where the names of that are unique in another place than its own. ``creates_once``: it carries no tags, and a
+    component may say `createOnce` (S1b). ``tag_rules``: which tags people may declare for it.
     """
 
     type: str
@@ -111,6 +112,7 @@ class TypeFacts(Wire):
     name_parameter: str = "name"
     nested: bool = False
     is_part: bool = False
+    in_scope_of_parent: bool = False
     key: list[str] = Field(default_factory=list)
     creates_once: bool = False
     tag_rules: TagRules = Field(default_factory=TagRules)

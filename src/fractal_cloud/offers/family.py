@@ -133,6 +133,7 @@ class FamilyOffer(Offer[GenericComponent, K]):
             "holds_data": facts.holds_data,
             "vendor_type": facts.vendor_type,
             "is_part": facts.is_part,
+            "in_scope_of_parent": facts.in_scope_of_parent,
             "key": tuple(facts.key),
             "creates_once": facts.creates_once,
             "tag_rules": facts.tag_rules,

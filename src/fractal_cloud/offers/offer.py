@@ -220,9 +220,10 @@ class Offer(ABC, Generic[C, K]):
     where a name is unique that needs neither a place nor a parent. ``service`` is the vendor's service whose budget of
     calls this type shares with others (S23). ``rights``: what the agent must be allowed to do for this type, in the
     provider's own terms; `fractal agent policy` prints them. ``wired_by_declarer``, ``tags_frozen``, ``vendor_type``,
-    ``is_part``, ``key``, ``creates_once`` and ``tag_rules``: see ``TypeFacts``. ``blocks_parent_deletion``: the cloud
-    does not delete the parent of such a part while the part is there. ``unguarded``: which of ``update``, ``tag`` and
-    ``delete`` carry no precondition though a sighting has a revision; a race lost there is reported (S16).
+    ``is_part``, ``in_scope_of_parent``, ``key``, ``creates_once`` and ``tag_rules``: see ``TypeFacts``.
+    ``blocks_parent_deletion``: the cloud does not delete the parent of such a part while the part is there.
+    ``unguarded``: which of ``update``, ``tag`` and ``delete`` carry no precondition though a sighting has a revision; a
+    race lost there is reported (S16).
 
     ``reads_by_parent``: it can list only what lies in given parents, so it is read after all others.
     ``reads_what_is_declared``: nothing lists all of this type with all there is to say of it: what is declared is read
@@ -263,6 +264,7 @@ class Offer(ABC, Generic[C, K]):
     holds_data: ClassVar[bool] = False
     vendor_type: ClassVar[str] = ""
     is_part: ClassVar[bool] = False
+    in_scope_of_parent: ClassVar[bool] = False
     key: ClassVar[tuple[str, ...]] = ()
     blocks_parent_deletion: ClassVar[bool] = False
     creates_once: ClassVar[bool] = False
@@ -475,6 +477,7 @@ class Offer(ABC, Generic[C, K]):
             holds_data=self.holds_data,
             vendor_type=self.vendor_type,
             is_part=self.is_part,
+            in_scope_of_parent=self.in_scope_of_parent,
             key=list(self.key),
             creates_once=self.creates_once,
             tag_rules=self.tag_rules,

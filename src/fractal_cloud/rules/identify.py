@@ -54,12 +54,15 @@ def find_identities(
         facts = catalog.get(component.type)
         if facts is None:
             continue
-        words = places.words(component.id)
-        missing = [word for word in facts.place if word not in words]
-        errors.extend(_unplaced(component, word, facts) for word in missing)
+        words, above = places.words(component.id), places.followed(component, facts)
+        wanted = above.place if above is not None else facts.place
+        there = words if above is None else places.words(named_by(component, facts, facts.parent or "")[0])
+        missing = [word for word in wanted if word not in there]
+        if above is None:  # else it is the parent's error
+            errors.extend(_unplaced(component, word, facts) for word in missing)
         errors.extend(places.contradictions(component, facts))
         if not missing:
-            place = "/".join(words[word] for word in facts.place) or GLOBAL_PLACE
+            place = "/".join(there[word] for word in wanted) or GLOBAL_PLACE
             name, parent = name_of(component, facts), places.parent_path(component.id)
             found[component.id] = DeclaredIdentity(place, name, parent, words.get(facts.realm or "", ""))
     return _in_their_hosts(declaration, catalog, found), errors
@@ -150,21 +153,38 @@ class _Places:
         for parent in named_by(component, facts, facts.parent or ""):
             if facts.is_part and not component.import_only:
                 yield from self._apart(component, facts, parent)
-            there = self._known.get(parent, {})
             for word in facts.words:
                 here = as_word(component.parameters.get(word))
-                if here and there.get(word, here) != here:
+                there = self._said_of(parent, word, is_followed=self.followed(component, facts) is not None)
+                if here and there and there != here:
                     yield InputError(
                         f"components[{component.id}].parameters.{word}",
-                        f"is {here!r}, but its {facts.parent} {parent!r} is in {there[word]!r}: "
+                        f"is {here!r}, but its {facts.parent} {parent!r} is in {there!r}: "
                         f"leave it out, because it follows the {facts.parent}",
                     )
+
+    def followed(self, component: ComponentDeclaration, facts: TypeFacts) -> TypeFacts | None:
+        """The type of the parent in whose place a part is observed, where that is another than its type's own (S25)."""
+        if not facts.in_scope_of_parent:
+            return None
+        named = named_by(component, facts, facts.parent or "")
+        declared = self._components.get(named[0]) if named else None
+        above = self._catalog.get(declared.type) if declared is not None else None
+        return above if above is not None and above.place != facts.place else None
+
+    def _said_of(self, parent: str, word: str, *, is_followed: bool) -> str:
+        """What a parent says of a word of a place; of one that is followed, also where it is no word of its own."""
+        known = self._known.get(parent, {}).get(word, "")
+        declared = self._components.get(parent)
+        is_asked = is_followed and not known and declared is not None
+        return as_word(declared.parameters.get(word)) if is_asked and declared is not None else known
 
     def _apart(self, component: ComponentDeclaration, facts: TypeFacts, parent: str) -> Iterator[InputError]:
         """An error where a part is observed in another scope than its parent: it would wait for that for ever (S25)."""
         declared = self._components.get(parent)
         above = self._catalog.get(declared.type) if declared is not None else None
-        if above is not None and set(above.place) != set(facts.place):
+        is_apart = above is not None and set(above.place) != set(facts.place)
+        if above is not None and is_apart and self.followed(component, facts) is None:
             instead = f": declare {parent!r} as {above.vendor_type}" if above.vendor_type else ""
             yield InputError(
                 f"components[{component.id}].parameters.{facts.parent}",

@@ -12,9 +12,13 @@ import pytest
 
 from fractal_cloud.model.tags import MANAGED_BY, OURS, RECONCILE, RECONCILE_VALUE
 from fractal_cloud.offers.aws.resources.tables.places import home_region
+from fractal_cloud.offers.aws.s3 import AwsS3
+from fractal_cloud.testing import OfferExample
 from fractal_sandbox import Sandbox
 from fractal_sandbox.aws.cloudcontrol.schemas import TypeSchema, catalog
 from fractal_sandbox.aws.cloudcontrol.store import STORE
+from tests.offers.aws.example import component
+from tests.offers.aws.examples import EXAMPLES
 from tests.offers.aws_resources.declarations import LIVE_SYSTEM, REGION, one
 from tests.offers.aws_resources.examples import ACCOUNT, allowing
 from tests.offers.aws_resources.sampling import described, example_of
@@ -26,7 +30,10 @@ PARENT, PART, READER = "one", "part", "reader"
 
 @dataclass(frozen=True)
 class Part:
-    """``names``: the property that names the parent, and the parent's output in it. ``change``: another value."""
+    """``names``: the property that names the parent, and the parent's output in it. ``change``: another value.
+
+    Of a parent with a class of its own, the key says that beside the part's type.
+    """
 
     parent: str
     names: tuple[str, str]
@@ -50,6 +57,12 @@ PARTS: Mapping[str, Part] = {
     "AWS::S3::BucketPolicy": Part(
         "AWS::S3::Bucket",
         ("Bucket", "BucketName"),
+        {"PolicyDocument": allowing("s3:GetObject")},
+        {"PolicyDocument": allowing("s3:PutObject")},
+    ),
+    f"AWS::S3::BucketPolicy of {AwsS3.type}": Part(
+        AwsS3.type,
+        ("Bucket", "bucketName"),
         {"PolicyDocument": allowing("s3:GetObject")},
         {"PolicyDocument": allowing("s3:PutObject")},
     ),
@@ -90,7 +103,14 @@ PARTS: Mapping[str, Part] = {
     ),
     "AWS::KMS::Alias": Part("AWS::KMS::Key", ("TargetKeyId", "KeyId"), {"AliasName": "alias/shop"}),
 }
-QUICK = ("AWS::S3::BucketPolicy",)
+QUICK = ("AWS::S3::BucketPolicy", f"AWS::S3::BucketPolicy of {AwsS3.type}")
+
+
+def _bucket(world: GenericWorld) -> OfferExample:
+    """A bucket by its class."""
+    example = EXAMPLES[AwsS3]
+    operator = example.operator(world.person.client, example.foreign_edit)
+    return OfferExample([component(AwsS3, PARENT, region=REGION)], {}, {}, operator)
 
 
 @pytest.fixture
@@ -103,10 +123,12 @@ class Life:
     """A part with its parent, and people."""
 
     def __init__(self, world: GenericWorld, name: str) -> None:
-        self.world, self.name, self.part = world, name, PARTS[name]
-        self.example = example_of(self.part.parent, world.person)
-        kind = described(name).type
-        self.region = REGION if kind.place else home_region(name, REGION)
+        self.world, self.part = world, PARTS[name]
+        self.name = name.partition(" of ")[0]
+        of_class = self.part.parent == AwsS3.type
+        self.example = _bucket(world) if of_class else example_of(self.part.parent, world.person)
+        kind = described(self.name).type
+        self.region = REGION if kind.place else home_region(self.name, REGION)
         self.control = replace(world.person, region=self.region).client("cloudcontrol")
 
     @property

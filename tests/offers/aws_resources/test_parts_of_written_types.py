@@ -51,6 +51,7 @@ WRITTEN: Mapping[str, Written] = {
         {"InternetGatewayId": "${door.InternetGatewayId}"},
         (one("AWS::EC2::InternetGateway", "door", region=REGION),),
     ),
+    "AWS::S3::BucketPolicy": Written(AwsS3, {}, ("Bucket", "bucketName"), {"PolicyDocument": allowing("s3:GetObject")}),
 }
 
 
@@ -97,22 +98,6 @@ def test_a_part_of_a_written_type_is_made_let_go_and_deleted_with_it(world: Gene
 def _settles(world: GenericWorld, status: str) -> None:
     world.settle()
     assert [world.status(LIVE_SYSTEM, name) for name in (PARENT, PART)] == [status, status], world._said()
-
-
-@pytest.mark.rule("S25")
-def test_the_policy_of_a_written_bucket_is_refused_with_what_to_declare(world: GenericWorld) -> None:
-    bucket = component(AwsS3, "files", region=REGION)
-    policy = one(
-        "AWS::S3::BucketPolicy",
-        PART,
-        Bucket="${files.bucketName}",
-        PolicyDocument=allowing("s3:GetObject"),
-        region=REGION,
-    )
-    body = {"id": LIVE_SYSTEM, "components": [bucket, policy]}
-    [error] = world.api.put(f"/livesystems/{LIVE_SYSTEM}", json=body).json()["errors"]
-    assert error["path"] == f"components[{PART}].parameters.Bucket"
-    assert "declare 'files' as AWS::S3::Bucket" in error["message"]
 
 
 @pytest.mark.rule("S25")

@@ -212,10 +212,10 @@ class AwsS3Offer(AwsOffer[AwsS3]):
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One bucket by its name, with its tags as the bucket itself reports them."""
-        head = cloud.find("s3", "head_bucket", Bucket=resource_id)
-        if head is None:
+        region = region_of_bucket(cloud, resource_id)
+        if region is None:
             return None
-        there = cloud.elsewhere(_region_of_head(head) or _location(cloud, resource_id))
+        there = cloud.elsewhere(region)
         # The tags come last but for the settings: a guard decides by them.
         born = next((moment(one.get("CreationDate")) for one in _listed(cloud, resource_id)), "")
         tags = _bucket_tags(there, resource_id)
@@ -294,6 +294,17 @@ def _listed(cloud: Aws, name: str) -> Iterator[Mapping[str, Any]]:
     """One bucket as the list shows it: nothing else reports when it was created."""
     pages = cloud.pages("s3", "list_buckets", "Buckets", Prefix=name, MaxBuckets=10_000)
     return (bucket for page in pages for bucket in page if bucket["Name"] == name)
+
+
+def bucket_regions(cloud: Aws) -> dict[str, str]:
+    """The regions of all buckets of the account, by name."""
+    return {one.name: one.region for one in _buckets(cloud)}
+
+
+def region_of_bucket(cloud: Aws, name: str) -> str | None:
+    """The region of one bucket, fresh; None where there is none of that name."""
+    head = cloud.find("s3", "head_bucket", Bucket=name)
+    return None if head is None else _region_of_head(head) or _location(cloud, name)
 
 
 def _location(cloud: Aws, name: str) -> str:

@@ -56,10 +56,12 @@ class Store:
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str, str], dict[str, Model]] = {}
         self._arns: dict[tuple[str, str], tuple[str, str, str]] = {}
+        self._in_parents: set[tuple[str, str, str, str]] = set()
 
     def reset(self) -> None:
         self._kept.clear()
         self._arns.clear()
+        self._in_parents.clear()
         catalog().reset()
 
     def find(self, schema: TypeSchema, identifier: str, region: str) -> Model | None:
@@ -67,6 +69,9 @@ class Store:
         twin = find_twin(schema.name)
         kept = self._group(schema.name, region).get(identifier)
         if twin is None:
+            if kept is not None and self._went_with_its_parent(schema, identifier, kept, region):
+                self.drop(schema, identifier, region)
+                return None
             return None if kept is None else copy.deepcopy(kept)
         shown = twin.read(identifier, region)
         if shown is None:
@@ -96,13 +101,23 @@ class Store:
 
     def keep(self, schema: TypeSchema, identifier: str, region: str, model: Model) -> None:
         self._group(schema.name, region)[identifier] = copy.deepcopy(model)
+        self._went_with_its_parent(schema, identifier, model, region)
         if schema.name in parts():
             return  # it has no ARN: the one among its properties is that of what it belongs to
         arn = arn_of(schema, identifier, model, region)
         self._arns[(accounts.current(), arn)] = (schema.name, identifier, "" if is_global(schema.name) else region)
 
+    def _went_with_its_parent(self, schema: TypeSchema, identifier: str, model: Model, region: str) -> bool:
+        """Whether the other service deleted what a part was in, and the part with it: the policy of a bucket."""
+        key = accounts.current(), region, schema.name, identifier
+        is_there = _has_parent(schema, model, region)
+        if is_there:
+            self._in_parents.add(key)
+        return is_there is False and key in self._in_parents
+
     def drop(self, schema: TypeSchema, identifier: str, region: str) -> None:
         model = self._group(schema.name, region).pop(identifier, None)
+        self._in_parents.discard((accounts.current(), region, schema.name, identifier))
         if model is not None and schema.name not in parts():
             self._arns.pop((accounts.current(), arn_of(schema, identifier, model, region)), None)
 
@@ -153,6 +168,23 @@ class Store:
     def _group(self, type_name: str, region: str) -> dict[str, Model]:
         key = (accounts.current(), "" if is_global(type_name) else region, type_name)
         return self._kept.setdefault(key, {})
+
+
+def _has_parent(schema: TypeSchema, model: Mapping[str, Any], region: str) -> bool | None:
+    """Whether another service has what a part belongs to, by its identifier; None where that does not say."""
+    part = parts().get(schema.name)
+    twin = find_twin(part.parent) if part is not None else None
+    parent = catalog().find(part.parent) if part is not None else None
+    if (
+        part is None
+        or part.blocks
+        or twin is None
+        or parent is None
+        or parent.identifier != tuple((one,) for one in part.holds)
+    ):
+        return None
+    value = model.get(part.property)
+    return twin.tags(value, region) is not None if isinstance(value, str) else None
 
 
 STORE: Final = Store()

@@ -230,6 +230,7 @@ class Described:
             name_parameter=self.name_parameter,
             nested=True,
             is_part=part is not None,
+            in_scope_of_parent=part is not None and part.follows_parent,
             key=list(self.key),
         )
 

@@ -22,6 +22,7 @@ from fractal_cloud.offers.aws.resources.adapters import Adapted
 from fractal_cloud.offers.aws.resources.calls import Progress, Properties
 from fractal_cloud.offers.aws.resources.facts import NAME, REALM, REGION, Described
 from fractal_cloud.offers.aws.resources.known import Memory
+from fractal_cloud.offers.aws.resources.located import Located
 from fractal_cloud.offers.aws.resources.patch import Operation, patch
 from fractal_cloud.offers.aws.resources.reading import Search
 from fractal_cloud.offers.aws.resources.sighting import Shown
@@ -64,12 +65,19 @@ class AwsTypeOffer(FamilyOffer[Aws]):
 
     def sightings(self, cloud: Aws, query: Query) -> Iterator[Sighting | UnreadItem]:
         """What is declared of this type, and what else LiveSystems of the scope own of it."""
-        return Search(self.described, self._there(cloud), query).run()
+        located = Located.of(self.described.type, cloud)
+        if located is None:
+            yield from Search(self.described, self._there(cloud), query).run()
+            return
+        for here, asked in located.by_region(query):
+            yield from Search(self.described, here, asked).run()
 
     def read(self, cloud: Aws, resource_id: str, sweep: Collection[str] = ()) -> Sighting | None:
         """One resource, whole."""
         del sweep  # one call shows all there is
-        return Shown(self.described, self._there(cloud)).read(resource_id)
+        located = Located.of(self.described.type, cloud)
+        here = self._there(cloud) if located is None else located.there(resource_id)
+        return None if here is None else Shown(self.described, here).read(resource_id)
 
     def sweep(self, cloud: Aws, sighting: Sighting, names: Collection[str]) -> Mapping[str, Any]:
         """These values, in one call for all of them; none where the resource was just read whole."""
@@ -99,7 +107,7 @@ class AwsTypeOffer(FamilyOffer[Aws]):
 
     def create(self, cloud: Aws, wanted: Wanted[GenericComponent], tags: ProtocolTags) -> Sighting:
         """Have it made, its tags with it; the same token never makes a second one."""
-        here = self._there(cloud)
+        here = self._to_write(cloud, wanted.parent_id or "")
         memory = Memory.of(here)
         progress = calls.create(here, self.type, self._desired(wanted, tags), wanted.token)
         if not progress.identifier and progress.is_under_way:
@@ -130,7 +138,7 @@ class AwsTypeOffer(FamilyOffer[Aws]):
 
     def update(self, cloud: Aws, sighting: Sighting, wanted: Wanted[GenericComponent], drift: Collection[str]) -> None:
         """Patch what drifted, and nothing else, under the condition that the tags are as they were read."""
-        here = self._there(cloud)
+        here = self._to_write(cloud, sighting.resource_id)
         schema = self.said.parameter_schema
         declared = self._declared(wanted)
         before = {name: sighting.actual[name] for name in self.described.declarable if _is_there(sighting, name)}
@@ -141,7 +149,10 @@ class AwsTypeOffer(FamilyOffer[Aws]):
 
     def delete(self, cloud: Aws, sighting: Sighting) -> None:
         """Have it deleted; AWS names what blocks it once it has tried."""
-        here = self._there(cloud)
+        located = Located.of(self.described.type, cloud)
+        here = self._there(cloud) if located is None else located.there(sighting.resource_id)
+        if here is None:
+            return  # it went with its parent
         requests = Memory.of(here).requests
         requests.raise_failure(self.type, sighting.resource_id, calls.DELETE, "delete")
         progress = calls.delete(here, self.type, sighting.resource_id)
@@ -175,12 +186,12 @@ class AwsTypeOffer(FamilyOffer[Aws]):
 
     def has_creation_failed(self, cloud: Aws, token: str, resource_id: str) -> bool:
         """Whether the last read of what it was to make found that its request has failed."""
-        requests = Memory.of(self._there(cloud)).requests
+        requests = Memory.of(self._as_last(cloud, resource_id)).requests
         return requests.has_failed(self.type, resource_id, calls.CREATE, token)
 
     def why_refused(self, cloud: Aws, resource_id: str) -> CloudError | None:
         """What became of the last change, where its request has failed."""
-        return Memory.of(self._there(cloud)).requests.failed_change(self.type, resource_id)
+        return Memory.of(self._as_last(cloud, resource_id)).requests.failed_change(self.type, resource_id)
 
     # --- creations whose tags follow
 
@@ -206,6 +217,15 @@ class AwsTypeOffer(FamilyOffer[Aws]):
         """The cloud in the region where the type is called: its home, where it is in none."""
         kind = self.described.type
         return cloud if kind.place else cloud.elsewhere(home_region(kind.name, cloud.region))
+
+    def _to_write(self, cloud: Aws, parent_id: str) -> Aws:
+        """Where a resource is written: of a part that is observed for all regions, that of its parent (`located`)."""
+        located = Located.of(self.described.type, cloud)
+        return self._there(cloud) if located is None else located.to_write(parent_id)
+
+    def _as_last(self, cloud: Aws, resource_id: str) -> Aws:
+        located = Located.of(self.described.type, cloud)
+        return self._there(cloud) if located is None else located.as_last(resource_id)
 
     def _name(self, wanted: Wanted[GenericComponent]) -> str:
         described = self.described

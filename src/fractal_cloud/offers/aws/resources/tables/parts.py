@@ -21,6 +21,7 @@ class PartOf:
     something AWS chooses; without any there is only one. ``derived``: identifier properties that nobody declares and
     everybody knows beforehand: (property of the identifier, declared property, its constant value or empty for the
     declared one). ``blocks_parent``: AWS does not delete the parent while one is there.
+    ``follows_parent``: the parent's class is observed for all regions, and so are its parts (`located`).
     """
 
     parent_type: str
@@ -30,6 +31,7 @@ class PartOf:
     key: tuple[str, ...] = ()
     derived: tuple[tuple[str, str, str], ...] = ()
     blocks_parent: bool = False
+    follows_parent: bool = False
 
 
 _FUNCTION: Final = "AWS::Lambda::Function"
@@ -112,7 +114,7 @@ PARTS: Final[Mapping[str, PartOf]] = {
     "AWS::SecretsManager::RotationSchedule": PartOf("AWS::SecretsManager::Secret", "SecretId", "Id"),
     "AWS::SecretsManager::SecretTargetAttachment": PartOf("AWS::SecretsManager::Secret", "SecretId", "Id"),
     # Stores and queues.
-    "AWS::S3::BucketPolicy": PartOf("AWS::S3::Bucket", "Bucket", "BucketName"),
+    "AWS::S3::BucketPolicy": PartOf("AWS::S3::Bucket", "Bucket", "BucketName", follows_parent=True),
     "AWS::S3Tables::TableBucketPolicy": PartOf("AWS::S3Tables::TableBucket", "TableBucketARN", "TableBucketARN"),
     "AWS::SQS::QueueInlinePolicy": PartOf("AWS::SQS::Queue", "Queue", "QueueUrl"),
     "AWS::SNS::TopicInlinePolicy": PartOf("AWS::SNS::Topic", "TopicArn", "TopicArn"),
