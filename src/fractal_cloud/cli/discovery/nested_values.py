@@ -92,16 +92,16 @@ def _is_secret(shape: Shape) -> bool:
 
 def _apparent(name: str, text: str) -> str:
     """Why a text may be a secret; documents are searched through, programs are taken for one (as user data is)."""
-    why = _by_look(name, text)
+    why = _by_name_or_form(name, text)
     if why:
         return why
     document = _document(text)
     if document is not None:
-        return next((why for key, one in _leaves(document) if (why := _by_look(key, one))), "")
+        return next((why for key, one in _leaves(document) if (why := _by_name_or_form(key, one))), "")
     return "a program, which may hold secrets" if "\n" in text.strip() or "\n" in _decoded(text) else ""
 
 
-def _by_look(name: str, text: str) -> str:
+def _by_name_or_form(name: str, text: str) -> str:
     """The same of a text with its name: one that is just called a key is the name of something, as of an object."""
     return apparent_secret("" if name.casefold() == "key" else name, text)
 
