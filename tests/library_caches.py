@@ -82,6 +82,12 @@ def connect_once(session: AwsSession) -> None:
     vars(session).update(_sessions[key])
 
 
+def lose_memories() -> None:
+    """Forget what offers remember, as the end of a process does: the sessions here are those of every agent."""
+    for known in _sessions.values():
+        known["_memories"].clear()
+
+
 @contextmanager
 def fastapi() -> Iterator[None]:
     """FastAPI works out what a route expects anew for every app that includes it; tests make one per world: do it once.

@@ -217,6 +217,24 @@ def test_a_denied_write_to_what_lost_managed_by_meanwhile_is_an_override(
 
 
 @pytest.mark.rule("S21", "G10")
+def test_a_force_push_that_is_denied_says_that_it_is_used_up(world: World, clock: ManualClock) -> None:
+    """That the resource has no managed-by is why it was asked for: nobody took it over meanwhile."""
+    world.deploy("ls-a", vpc())
+    world.agent.run_once()
+    vpc_id = str(world.output("ls-a", "net", "vpcId"))
+    world.person.break_glass(vpc_id)
+    world.agent.run_once()
+    world.sandbox.aws.knobs.fail(operation="CreateTags", times=1, **DENIED)
+    assert world.force_push("ls-a", "net").status_code == 202
+    _wake(world, clock, 3)
+    shown = world.component("ls-a", "net")
+    assert shown["status"] == "ManualOverride"
+    assert shown["message"].startswith("Force Push failed and is used up")
+    (event,) = [e for e in world.events("ls-a") if e["kind"] == "ForcePushRefused"]
+    assert event["message"].startswith("Force Push failed and is used up")
+
+
+@pytest.mark.rule("S21", "G10")
 def test_a_force_push_whose_tag_is_beyond_the_limit_says_that_it_is_used_up(world: World, clock: ManualClock) -> None:
     world.deploy("ls-a", vpc())
     world.agent.run_once()

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import structlog
 
+from fractal_cloud.agent.accepted import undone
 from fractal_cloud.agent.cycle_state import CycleState
 from fractal_cloud.agent.evaluator import unjudged
-from fractal_cloud.model.errors import Throttled, Unreadable
+from fractal_cloud.model.errors import CloudError, Throttled, Unreadable
 from fractal_cloud.model.event import EventKind
 from fractal_cloud.model.observed import Observed
 from fractal_cloud.model.status import Status
@@ -90,11 +91,25 @@ class Conclusions:
         """What follows for one component in the end; what goes wrong here goes wrong for it alone (S24)."""
         tracked = self._work.tracked[uid]
         try:
+            self._settle_accepted(tracked)
             judgement = self._state.errors.explain(tracked, judgements[uid], self._evaluator.now)
             return self._end_generated(tracked, self._hold_the_wired(tracked, judgement))
         except Exception as error:
             log.exception("component cannot be concluded", live_system=tracked.live_system_id, id=tracked.component_id)
             return unjudged(tracked, error)
+
+    def _settle_accepted(self, tracked: Tracked) -> None:
+        """Say what the cloud accepted for an operator's request, and refused afterwards (G10, O8)."""
+        if not tracked.open_writes:
+            return
+        view = self._evaluator.view(tracked)
+        for entry in undone(tracked, view):
+            assert entry.resource_id is not None, "what is tagged is there"
+            offer = self._state.offer_of(tracked)
+            why = offer.why_refused(self._held.cloud, entry.resource_id) or CloudError(words.ACCEPTED_AND_NOT_DONE)
+            self._state.errors.add_refused_later(tracked, entry, why, self._evaluator.now)
+            self._report.journal.fail(tracked, entry, why.message)
+            self._report.add_used_up(tracked)
 
     def _remembered(self, tracked: Tracked, judgement: Judgement) -> _Conclusion:
         """What is published of one component; what goes wrong here goes wrong for it alone (S24)."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from fractal_cloud.agent.accepted import USED_UP_BY, verb_of
 from fractal_cloud.agent.backoff import PERMANENT, clock_time, is_due, next_try
 from fractal_cloud.agent.journal import EntryRef
 from fractal_cloud.agent.report_builder import ReportBuilder
@@ -28,6 +29,7 @@ from fractal_cloud.model.errors import (
 from fractal_cloud.model.observed import Refusal
 from fractal_cloud.model.status import Status
 from fractal_cloud.model.tracked import Tracked
+from fractal_cloud.model.wire import JournalEntry
 from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Judgement, Verb
 
@@ -85,10 +87,8 @@ class WriteErrors:
         is_same = before is not None and before.verb == step.verb.value
         times, since = (before.times + 1, before.since) if before is not None and is_same else (1, now)
         message, until = f"{step.verb} failed: {error.message}", None
-        if step.verb is Verb.PUSH:
-            message = f"Force Push failed and is used up: {error.cause}; ask again once that is resolved"
-        elif step.verb is Verb.TRANSFER:
-            message = f"the transfer failed and is used up: {error.cause}; ask again once that is resolved"
+        if step.verb in USED_UP_BY:
+            message = _used_up(step.verb, error)
         else:
             until = next_try(error, times, now, self._cycle)
             if isinstance(error, DependencyMissing):
@@ -114,6 +114,16 @@ class WriteErrors:
                 digest=noted.digest,
             ),
         )
+
+    def add_refused_later(self, tracked: Tracked, entry: JournalEntry, error: CloudError, now: datetime) -> None:
+        """What the cloud accepted for an operator's request was refused afterwards: nobody tries it again (G10)."""
+        verb = verb_of(entry)
+        assert verb is not None, "only what uses a request up is followed so"
+        self._failed.add(tracked.uid)
+        refusal = Refusal(
+            verb=verb.value, message=_used_up(verb, error), since=now, times=1, failed=False, entry=entry.id
+        )
+        self._remember(tracked, refusal)
 
     def forget(self, tracked: Tracked) -> None:
         """A write went through, or what was refused is no longer wanted."""
@@ -168,6 +178,11 @@ class WriteErrors:
         return judgement
 
 
+def _used_up(verb: Verb, error: CloudError) -> str:
+    what = "Force Push" if verb is Verb.PUSH else "the transfer"
+    return f"{what} failed and is used up: {error.cause}; ask again once that is resolved"
+
+
 def _is_being_created(tracked: Tracked, judgement: Judgement) -> bool:
     """Whether a creation that was refused before is asked for again, and the cloud has yet to say what became of it."""
     refusal, intent = tracked.memory.refusal, tracked.memory.intent
@@ -192,7 +207,12 @@ def _is_failure(tracked: Tracked, verb: Verb, error: CloudError, *, holds_data: 
 
 
 def was_taken_over(outcome: Outcome) -> bool:
-    """A write that was refused because somebody took the resource over is no error: it is S7 (S16, S21)."""
+    """A write that was refused because somebody took the resource over is no error: it is S7 (S16, S21).
+
+    What a Force Push is for carries no managed-by before: that it has none says nothing of anybody.
+    """
+    if outcome.planned.step.verb in (Verb.PUSH, Verb.TAG):
+        return False
     sighting = outcome.view.sighting if outcome.view is not None else None
     refused = isinstance(outcome.error, Denied | Overtaken)
     return refused and sighting is not None and not sighting.protocol.is_managed

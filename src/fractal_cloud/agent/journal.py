@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from fractal_cloud.agent import accepted
 from fractal_cloud.agent.link_handlers import Done, Task
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.served_types import OfferFacts
@@ -59,11 +60,11 @@ class Journal:
 
         A creation that the cloud accepted, and that is asked for again by its token, is still the same write.
         """
-        accepted = _accepted(tracked) if step.verb is Verb.CREATE else None
-        if accepted is not None:
-            tracked.open_writes = tuple(entry for entry in tracked.open_writes if entry.id != accepted.id)
-            self._entries[accepted.id] = self._intended[accepted.id] = accepted
-            return accepted.id
+        known = _accepted(tracked) if step.verb is Verb.CREATE else None
+        if known is not None:
+            tracked.open_writes = tuple(entry for entry in tracked.open_writes if entry.id != known.id)
+            self._entries[known.id] = self._intended[known.id] = known
+            return known.id
         entry = JournalEntry(
             id=uuid.uuid4().hex,
             uid=tracked.uid,
@@ -101,12 +102,13 @@ class Journal:
         if outcome.is_given_up:
             return self._leave_open(outcome.planned.tracked, intended, outcome.error, outcome.request_ids)
         request_ids = [*intended.request_ids, *map(visible, outcome.request_ids)]
-        if isinstance(outcome.error, UnderWay) or (created is not None and created.condition is Condition.CREATING):
+        is_being_made = created is not None and created.condition is Condition.CREATING
+        if isinstance(outcome.error, UnderWay) or is_being_made or outcome.is_pending:
             named = created.resource_id if created is not None else intended.resource_id
-            accepted = intended.model_copy(update={"request_ids": request_ids, "resource_id": named})
-            self._entries[accepted.id] = accepted
-            outcome.planned.tracked.open_writes = (*outcome.planned.tracked.open_writes, accepted)
-            return EntryRef(accepted.id)
+            entry = intended.model_copy(update={"request_ids": request_ids, "resource_id": named})
+            self._entries[entry.id] = entry
+            outcome.planned.tracked.open_writes = (*outcome.planned.tracked.open_writes, entry)
+            return EntryRef(entry.id)
         self._entries[intended.id] = intended.model_copy(
             update={
                 "outcome": _outcome(outcome),
@@ -188,7 +190,7 @@ class Journal:
             if entry.is_given_up and not window_over and (is_link or not _shows(entry, view, judgement)):
                 kept.append(entry)
                 continue
-            if _is_at_work(entry, view, tracked):
+            if _is_at_work(entry, view, tracked) or accepted.is_at_work(entry, view):
                 kept.append(entry)
                 continue
             if is_link:
@@ -203,6 +205,11 @@ class Journal:
                 update={"outcome": outcome, "error": error, "resource_id": entry.resource_id or named}
             )
         tracked.open_writes = tuple(kept)
+
+    def fail(self, tracked: Tracked, entry: JournalEntry, why: str) -> None:
+        """Close what the cloud accepted and then did not do."""
+        tracked.open_writes = tuple(one for one in tracked.open_writes if one.id != entry.id)
+        self._entries[entry.id] = entry.model_copy(update={"outcome": "failed", "error": why})
 
     def drain(self) -> list[JournalEntry]:
         """Everything the next report must say; a published intent is among it again only with its outcome."""
@@ -245,6 +252,8 @@ def _outcome(outcome: Outcome) -> str:
 def _shows(entry: JournalEntry, view: View, judgement: Judgement) -> bool:
     """Whether what was intended can be seen."""
     sighting = view.sighting
+    if accepted.verb_of(entry) is not None:
+        return accepted.is_shown(entry, sighting)
     match entry.verb:
         case "create":
             return sighting is not None

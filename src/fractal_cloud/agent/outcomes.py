@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from fractal_cloud.agent.accepted import USED_UP_BY
 from fractal_cloud.agent.cycle_state import CycleState
 from fractal_cloud.agent.errors import was_taken_over
 from fractal_cloud.agent.journal import EntryRef
@@ -75,14 +76,13 @@ class Outcomes:
         is_tagging = step.verb is Verb.TAG
         if is_tagging and outcome.had_no_effect:
             self._report.withdraw_tagging(tracked)
-        # What is to be tagged carries no managed-by before: that it has none says nothing of anybody.
-        if outcome.error is not None and (is_tagging or not was_taken_over(outcome)):
+        if outcome.error is not None and not was_taken_over(outcome):
             self._errors.add(outcome, noted, self._evaluator.now)
             if outcome.had_no_effect and step.verb is Verb.UPDATE:
                 known = without_tries(tracked.memory.setbacks, step.drift)
                 tracked.memory = replace(tracked.memory, setbacks=known)
-            if step.verb is Verb.PUSH and tracked.memory.refusal is not None:
-                self._report.add_event(tracked, EventKind.FORCE_PUSH_REFUSED, tracked.memory.refusal.message)
+            if step.verb in USED_UP_BY:
+                self._report.add_used_up(tracked)
         elif outcome.is_done:  # a step that was not tried says nothing of the one that was refused
             self._errors.forget(tracked)
             self._remember_written(tracked, step.drift.keys())

@@ -17,7 +17,7 @@ from fractal_cloud.model.status import Stance
 from fractal_cloud.model.tracked import AT_PUBLICATION, Known, Tracked
 from fractal_cloud.model.visible_text import visible
 from fractal_cloud.model.wire import AgentEvent, ComponentChange, ScopeReport
-from fractal_cloud.rules.judge import Judgement
+from fractal_cloud.rules.judge import Judgement, Verb
 from fractal_cloud.rules.situate import View
 
 
@@ -55,6 +55,15 @@ class ReportBuilder:
         said.add(message)
         if not is_known:
             self.add_event(tracked, kind, message)
+
+    def add_used_up(self, tracked: Tracked) -> None:
+        """A Force Push was used up by a write that the cloud refused, as is remembered of it (G10).
+
+        Of a transfer the control plane says so itself, by the journal.
+        """
+        refusal = tracked.memory.refusal
+        if refusal is not None and refusal.verb == Verb.PUSH:
+            self.add_event(tracked, EventKind.FORCE_PUSH_REFUSED, refusal.message)
 
     def note_creator(self, tracked: Tracked) -> None:
         """Whoever publishes the intent to create a resource is its heir from then on."""

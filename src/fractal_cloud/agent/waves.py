@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
 
+from fractal_cloud.agent.accepted import USED_UP_BY
 from fractal_cloud.agent.cycle_state import CycleState
 from fractal_cloud.agent.generated_secrets import with_intents
 from fractal_cloud.agent.journal import EntryRef
@@ -28,8 +28,6 @@ from fractal_cloud.rules.judge import Judgement, Step, Verb
 from fractal_cloud.rules.remember import observed_after
 
 Judgements = Mapping[str, Judgement]
-_USE_UP_REQUESTS: Final = frozenset({Verb.PUSH, Verb.TRANSFER})
-"""The calls that use up the operator's request they are made for by the publication of their intent (S17)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +169,7 @@ class Waves:
                 memories[tracked.uid] = intended.memory
         self._report.publish(changes, memories)
         for one in planned:
-            if one.step.verb in _USE_UP_REQUESTS:
+            if one.step.verb in USED_UP_BY:
                 one.tracked.request = None
         return planned
 
@@ -200,7 +198,7 @@ class Waves:
         elif step.add != NO_TAGS:
             memory = _with_tagging(memory)
         self._attempted.add((tracked.uid, _signature(step)))
-        used = step.request.id if step.request is not None and step.verb in _USE_UP_REQUESTS else None
+        used = step.request.id if step.request is not None and step.verb in USED_UP_BY else None
         return _Intended(planned, memory, used)
 
     def _with_intent(self, tracked: Tracked, memory: Observed, entry_id: str, now: datetime) -> Observed:

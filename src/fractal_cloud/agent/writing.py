@@ -12,6 +12,7 @@ from typing import Final
 
 import structlog
 
+from fractal_cloud.agent.accepted import is_pending
 from fractal_cloud.agent.evaluator import Evaluator
 from fractal_cloud.agent.scope import HeldScope
 from fractal_cloud.agent.served_types import OfferFacts
@@ -34,7 +35,7 @@ from fractal_cloud.model.tag_rules import tag_key
 from fractal_cloud.model.tags import NO_TAGS, stamp
 from fractal_cloud.model.tracked import Tracked
 from fractal_cloud.offers.call_context import CallContext
-from fractal_cloud.offers.offer import AnyOffer, Wanted
+from fractal_cloud.offers.offer import AnyOffer, Offer, Wanted
 from fractal_cloud.offers.refusals import describe_unexpected, missing_elsewhere
 from fractal_cloud.rules import words
 from fractal_cloud.rules.judge import Step, Verb
@@ -72,6 +73,8 @@ class Outcome:
 
     ``fresh``: the same with nothing hidden, for the cloud and for nobody else (A8).
 
+    ``is_pending``: the cloud took it, and is at work on it still.
+
     ``written``: the call went out. ``is_done``: the cloud took it, whatever became of the read afterwards.
     """
 
@@ -84,6 +87,7 @@ class Outcome:
     race_lost: bool = False
     written: bool = False
     is_done: bool = False
+    is_pending: bool = False
     request_ids: list[str] = field(default_factory=list)
     tags: dict[str, str] = field(default_factory=dict)
 
@@ -211,6 +215,8 @@ class Writer:
         self._read(planned, outcome)
         self._ask_why_refused(outcome, fresh)
         after = outcome.fresh
+        may_be_refused_later = type(self._facts.own).why_refused is not Offer.why_refused
+        outcome.is_pending = may_be_refused_later and outcome.error is None and is_pending(step, after)
         taken_over = after is not None and not after.protocol.is_managed and after.resource_id == fresh.resource_id
         outcome.race_lost = taken_over and not self._has_precondition(fresh, step) and step.verb is not Verb.UNTAG
 

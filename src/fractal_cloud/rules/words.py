@@ -332,6 +332,7 @@ def renamed(tracked: Tracked, found: Sighting) -> str:
 
 
 GENERATED_LEFT: Final = "waits until its generated secret is deleted"
+ACCEPTED_AND_NOT_DONE: Final = "the cloud accepted it, and a later read does not show it; why is not known"
 
 
 def orphaned(tracked: Tracked, orphan: Sighting, *, frozen: bool) -> str:

@@ -137,7 +137,7 @@ class Requests:
             raise failure.error
 
     def _end(self, key: tuple[str, str], progress: Progress, about: str) -> None:
-        if progress.has_failed and (about or progress.operation == calls.CREATE):
+        if progress.has_failed:
             self._failed[*key, progress.operation] = _Failure(about, progress.error())
 
 
