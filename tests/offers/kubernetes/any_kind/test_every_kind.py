@@ -79,6 +79,7 @@ class RealPerson(KubernetesPerson):
 @pytest.fixture
 def world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KindWorld]:
     """An empty cluster."""
+    session_sandbox.kubernetes.reset()
     if REAL:
         monkeypatch.setenv("KUBECONFIG", REAL)
         session = KubernetesSession()
@@ -86,7 +87,6 @@ def world(session_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         person.forget_definitions()
         yield KindWorld(session, person, KubernetesKinds())
         return
-    session_sandbox.kubernetes.reset()
     for name, value in agent_env(session_sandbox.url, tmp_path).items():
         monkeypatch.setenv(name, value)
     with calling_as(CallContext("ls-kinds", "it", "drift")):
