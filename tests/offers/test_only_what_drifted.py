@@ -35,8 +35,9 @@ ENTANGLED: dict[tuple[str, str], tuple[frozenset[str], str]] = {
 RESTS_ON = {
     ("Storage.PaaS.AwsRdsPostgres", "performanceInsightsRetentionPeriod"): "enablePerformanceInsights",
     ("Storage.PaaS.AwsRdsPostgres", "performanceInsightsKMSKeyId"): "enablePerformanceInsights",
+    ("Storage.PaaS.AwsRdsPostgres", "storageThroughput"): "storageType",
 }
-"""Parameters that are compared only while a switch is on, which the example's other value turns off."""
+"""Parameters that mean something only beside one value of another, which the example's other value is not."""
 MEANS = {(LOAD_BALANCER, "usePrivateIp"): ("servers", "labelSelectors")}
 """What is taken off and put back to correct a parameter, where it is not ignored; the journal names that too."""
 TYPES = [
