@@ -53,7 +53,7 @@ _REPLACES_TAGS: Final = _kinds("replaces_tags")
 _DELETES: Final = _kinds("deletes")
 _CHANGES: Final = {**_MODIFIES, **_REPLACES_TAGS, **_DELETES}
 _CREATES: Final = _kinds("creates")
-# The calls of IAM that write the tags of types whose schema says they have none: which parameter names one of which.
+# IAM's own calls for tags, which the tagging API does not serve: which parameter names one of which type.
 _IAM_TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "TagPolicy": ("AWS::IAM::ManagedPolicy", "PolicyArn"),
     "UntagPolicy": ("AWS::IAM::ManagedPolicy", "PolicyArn"),
@@ -61,6 +61,9 @@ _IAM_TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "TagInstanceProfile": ("AWS::IAM::InstanceProfile", "InstanceProfileName"),
     "UntagInstanceProfile": ("AWS::IAM::InstanceProfile", "InstanceProfileName"),
     "ListInstanceProfileTags": ("AWS::IAM::InstanceProfile", "InstanceProfileName"),
+    "TagRole": ("AWS::IAM::Role", "RoleName"),
+    "UntagRole": ("AWS::IAM::Role", "RoleName"),
+    "ListRoleTags": ("AWS::IAM::Role", "RoleName"),
 }
 _TAGGING: Final[set[_Operation]] = {
     *(("iam", name) for name in _IAM_TAGS if name.startswith("Tag")),

@@ -28,6 +28,7 @@ from fractal_cloud.offers.aws.resources.reading import Search
 from fractal_cloud.offers.aws.resources.sighting import Shown
 from fractal_cloud.offers.aws.resources.spellings import as_declared
 from fractal_cloud.offers.aws.resources.tables.places import home_region
+from fractal_cloud.offers.aws.resources.tables.tagging import FIRST_TAGS
 from fractal_cloud.offers.aws.tags import NAME as NAME_TAG
 from fractal_cloud.offers.aws.tags import one_way
 from fractal_cloud.offers.family import FamilyOffer
@@ -179,6 +180,9 @@ class AwsTypeOffer(FamilyOffer[Aws]):
         if self.described.is_listed_by_tags and (is_untested or self._unread(sighting)):
             given = {one: text for key, text in adding.items() for one in tags.spelled(kind.tags, raw, [key])}
             self._tag_by_tagging_api(here, sighting, given, tags.spelled(kind.tags, raw, removing))
+            return
+        if is_untested and kind.name in FIRST_TAGS:
+            Adapted(FIRST_TAGS[kind.name]).add(here, {**sighting.actual, **sighting.outputs}, adding)
             return
         operations = tags.changes(kind.tags, raw, adding, removing)
         if operations:

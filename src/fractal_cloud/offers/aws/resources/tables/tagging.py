@@ -74,6 +74,13 @@ ADAPTERS: Final[Mapping[str, Adapter]] = {
     ),
 }
 
+# What puts the first tags on a resource that has none, so that there is nothing a patch could test: single tags, and
+# never a set. Where the tagging API serves a type, it does; IAM has calls of its own
+# (https://docs.aws.amazon.com/IAM/latest/APIReference/API_TagRole.html).
+FIRST_TAGS: Final[Mapping[str, Adapter]] = {
+    "AWS::IAM::Role": Adapter("iam", "iam", "list_role_tags", "tag_role", "untag_role", "RoleName", "RoleName"),
+}
+
 # Keys of tags that differ in case alone are one key, spelled as it was written last; everywhere else they are two.
 # IAM: https://docs.aws.amazon.com/IAM/latest/UserGuide/id_tags.html#case-sensitivity , users and roles, and nothing
 # else of it. Kendra, Kendra Intelligent Ranking, Q Business: the data type `Tag` in the API reference of each («Keys
