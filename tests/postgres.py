@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,7 @@ from uuid import uuid4
 from sqlalchemy import make_url, text
 
 from fractal_cloud.control.store.driver import connect
+from tests.ports import free_port
 
 
 def binaries() -> Path | None:
@@ -77,9 +77,7 @@ def server(password: str = "", **changed: str) -> Iterator[str]:
     """
     folder = Path(tempfile.mkdtemp(prefix="fractal-postgres-"))
     command = prepare(folder, password)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command += settings(folder, port, **changed)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, **run_as())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ import pytest
 
 from fractal_cloud.testing.tokens import agent_token, bearer
 from tests.api.conftest import TOKEN
+from tests.ports import free_port
 
 SERVE = """
 import sys
@@ -29,9 +29,7 @@ run(ControlSettings(data_dir=Path(sys.argv[1]), admin_token=sys.argv[2], port=in
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], httpx.Client]]:
     """A control plane in a process of its own, and a client of it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-c", SERVE, str(tmp_path), TOKEN, str(port)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ from fractal_sandbox.owned_resources import Owned
 from tests import aws_rights, postgres
 from tests.chaos.processes import Command, Fractal, Keeper, Nursery, Program, wait_until
 from tests.chaos.proxy import FAIR, Network, Proxy
+from tests.ports import free_port
 
 ADMIN: Final = "token-of-the-admin"
 CYCLE: Final = 1.0
@@ -42,7 +42,7 @@ class Stage:
         self.folder = keeper.folder
         self._network = network
         self._nursery = Nursery(self.folder)
-        self._ports = {name: _free_port() for name in (POSTGRES, SANDBOX, *PLANES)}
+        self._ports = {name: free_port() for name in (POSTGRES, SANDBOX, *PLANES)}
         self.programs: dict[str, Program] = {}
         self.proxies: dict[str, Proxy] = {}
         for name in PLANES:
@@ -221,13 +221,6 @@ class Stage:
     def logs(self) -> str:
         """The ends of all logs."""
         return "\n".join(f"--- {program.name}\n{program.last_lines()}" for program in self.programs.values())
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 @contextmanager

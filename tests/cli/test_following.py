@@ -18,8 +18,8 @@ import stamina
 
 from tests.cli.conftest import Fractal
 from tests.cli.fake import FakeControlPlane
-from tests.cli.test_program import free_port
 from tests.cli.test_reading import event
+from tests.ports import free_port
 
 TOKEN = "following"
 Step = Callable[[], httpx2.Response]

@@ -24,6 +24,7 @@ from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.validation import check
 from tests.cli.conftest import Fractal
 from tests.cli.fake import FakeControlPlane
+from tests.ports import free_port
 
 PATIENCE = 120
 """Seconds that anything may take on a machine with much else to do."""
@@ -167,11 +168,6 @@ def test_a_data_folder_that_cannot_be_made_is_reported(
     ran = fractal(command, "--port", str(free_port()), "--data-dir", str(tmp_path / "file" / "below"))
     assert ran.code == 1
     assert "FRACTAL_DATA_DIR" in ran.err
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 PARENT = """

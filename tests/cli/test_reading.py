@@ -32,7 +32,7 @@ def component(name: str, status: str = "Active", message: str = "", **fields: An
         "generation": 3,
         "observedGeneration": 3,
         "lastUpdated": "2026-11-15T12:00:00Z",
-        "override": None,
+        "override": {"since": "2026-11-15T11:58:00Z", "by": None} if status == "ManualOverride" else None,
         "outputFields": {"instanceId": f"i-{name}", **fields},
     }
 

@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.cli.test_program import free_port
+from tests.ports import free_port
 
 TOKEN = "the-admins-own"
 DECLARED = {

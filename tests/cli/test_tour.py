@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.test_program import free_port
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_program import free_port, is_alive
+from tests.cli.test_program import is_alive
+from tests.ports import free_port
 
 TOKEN = "token-of-the-test"
 pytestmark = [

@@ -47,7 +47,6 @@ BROUGHT = {
         taggable=False,
         parent="RouteTable",
         key=["Cidr"],
-        place=[],
     ),
     NOTE: _like(NOTE, _schema(Text=TEXT), taggable=False, creates_once=True),
     OWN_QUEUE: _like(OWN_QUEUE, _schema("name", name=TEXT), vendor_type=toys.QUEUE, family="", nested=False),

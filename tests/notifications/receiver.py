@@ -116,16 +116,11 @@ class Receiver:
         self.process = None
 
 
-def free_port() -> int:
-    """A port of the loopback that nobody has."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @contextmanager
 def as_process(folder: Path) -> Iterator[Receiver]:
     """A receiver as a process."""
+    from tests.ports import free_port  # the process itself knows no package of tests
+
     folder.mkdir(exist_ok=True)
     receiver = Receiver(folder, free_port())
     receiver.start()

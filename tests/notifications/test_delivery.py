@@ -27,8 +27,9 @@ from fractal_cloud.control.notifying.settings import NotificationSettings
 from fractal_cloud.control.store.notification_queue import Delivery
 from fractal_cloud.model.notification import NotificationFormat, NotificationKind
 from fractal_sandbox.certificates import Authority
-from tests.notifications.receiver import Receiver, free_port, in_thread
+from tests.notifications.receiver import Receiver, in_thread
 from tests.notifications.subscribing import LOOPBACK, SETTINGS
+from tests.ports import free_port
 
 CONTEXT = trusted("")
 SOURCE = "urn:fractal-cloud:0123"

@@ -18,8 +18,9 @@ import pytest
 from fractal_cloud.testing.tokens import agent_token, bearer
 from tests import postgres
 from tests.api.conftest import TOKEN, vpc
-from tests.notifications.receiver import Receiver, as_process, free_port
+from tests.notifications.receiver import Receiver, as_process
 from tests.notifications.subscribing import KEY
+from tests.ports import free_port
 
 pytestmark = pytest.mark.timeout(180)
 MANY = 12

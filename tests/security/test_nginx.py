@@ -21,6 +21,7 @@ import pytest
 
 from fractal_cloud.control.store.tokens import new_secret
 from tests import postgres
+from tests.ports import free_port
 from tests.security.raw_http import PATIENCE, TOKEN, Answer, Plane, Wire, plane
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -69,10 +70,7 @@ def edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edge]:
 def _nginx(behind: Plane) -> Iterator[Edge]:
     account = postgres.run_as()
     folder = Path(tempfile.mkdtemp(prefix="fractal-nginx-"))
-    with socket.socket() as tls, socket.socket() as plain:
-        for one in (tls, plain):
-            one.bind(("127.0.0.1", 0))
-        ports = tls.getsockname()[1], plain.getsockname()[1]
+    ports = free_port(), free_port()
     trusted = _certificate(folder)
     shipped = SHIPPED.read_text(encoding="utf-8")
     for before, after in (

@@ -21,8 +21,8 @@ import httpx2 as httpx
 
 from fractal_cloud.testing.tokens import agent_token
 from fractal_sandbox import Sandbox, agent_env
-from tests.cli.test_program import free_port
 from tests.offers.kubernetes.person import KubernetesPerson
+from tests.ports import free_port
 
 ADMIN = "token-of-the-admin"
 ACME_AGENT, ACME_PERSON = "of-the-agent", "of-a-person"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
@@ -21,6 +20,7 @@ from fractal_cloud.offers.registry import installed
 from fractal_cloud.offers.validation import check
 from fractal_cloud.rules.identify import DeclaredIdentity, identities
 from tests import postgres
+from tests.ports import free_port
 
 OFFER = PostgresServerOffer()
 
@@ -101,9 +101,7 @@ def test_a_server_is_seen_without_any_credentials(address: tuple[str, int]) -> N
 
 @pytest.mark.rule("S0")
 def test_where_nobody_answers_it_is_unreadable_and_not_absent() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with pytest.raises(Unreadable, match=f"127.0.0.1:{port} cannot be reached"):
         list(OFFER.sightings(at("127.0.0.1", port), Query()))
 
