@@ -27,7 +27,7 @@ from tests.machine.rest import components, line
 from tests.machine.test_providers import Existing, Histories, People
 from tests.offers.aws_resources.declarations import REGION
 from tests.offers.aws_resources.examples import allowing
-from tests.offers.aws_resources.sampling import example_of
+from tests.offers.aws_resources.sampling import SAMPLE, example_of
 from tests.offers.aws_resources.worlds import generic_world
 from tests.offers.suites import Stage, Suite
 
@@ -165,16 +165,17 @@ class GenericHistories(Histories):
 
 
 def _some(name: str) -> Any:
-    return pytest.param(name, marks=[] if KINDS[name] is not None else [pytest.mark.soak])
+    """The quick run takes those with parts, the long one the whole sample."""
+    return pytest.param(name, marks=[] if KINDS.get(name) is not None else [pytest.mark.soak])
 
 
 @pytest.mark.hypothesis
 @pytest.mark.timeout(600)
 @pytest.mark.rule("S7", "S9", "S11", "S12", "S13", "S15", "S16", "S17", "S20", "S25", "G1", "G7", "G10", "O1", "T1")
-@pytest.mark.parametrize("name", [_some(name) for name in KINDS])
+@pytest.mark.parametrize("name", [_some(name) for name in dict.fromkeys((*KINDS, *SAMPLE))])
 def test_whatever_people_do_to_a_type_and_its_part_all_comes_to_rest(
     session_sandbox: Sandbox, tmp_path: Path, name: str
 ) -> None:
     with generic_world(session_sandbox, tmp_path) as world:
         stage = Stage(world, example_of(name, world.person))
-        run_state_machine_as_test(lambda: GenericHistories(stage, KINDS[name]), settings=HISTORIES)  # type: ignore[arg-type]
+        run_state_machine_as_test(lambda: GenericHistories(stage, KINDS.get(name)), settings=HISTORIES)  # type: ignore[arg-type]
